@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from remat_cli.planning.plans.planned import Planned
+from typing import Any
 
 
 class RematError(Exception):
@@ -100,9 +97,9 @@ def error_in(said: dict[str, Any], error: RematError | None) -> dict[str, Any]:
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C in a program while remat searched. `plan`: the best by then, None where there was none; `found`: what was
-    found of a sweep or of a largest size."""
+    """Ctrl-C in a program while remat searched. `plan`: the best by then, a `Planned`, None where there was none;
+    `found`: what was found of a sweep or of a largest size."""
 
-    def __init__(self, plan: Planned | None = None, found: object = None) -> None:
+    def __init__(self, plan: Any = None, found: object = None) -> None:
         super().__init__("interrupted" if plan is None else "interrupted; the best plan so far is its .plan")
         self.plan, self.found = plan, found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 
@@ -10,19 +9,10 @@ import onnx
 
 from remat_cli.errors import Usage
 from remat_cli.gradient.autocast import PRECISIONS
+from remat_cli.gradient.parameters import Parameter
 from remat_cli.gradient.training import Options, training_graph
 from remat_cli.model.step_parts import parts_of
 from remat_cli.onnx_graph.load import load_with_tensors
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """What is trained. `reads`: by how many ops of the forward pass. `bytes`: of its gradient, as of itself."""
-
-    name: str
-    shape: tuple[int, ...]
-    reads: int
-    bytes: int
 
 
 def differentiate(model: Path | onnx.ModelProto, options: Options) -> onnx.ModelProto:

@@ -25,6 +25,7 @@ from remat_cli.planning.search.least import least_needed
 from remat_cli.planning.search.least_held import find_least_held, held
 from remat_cli.planning.search.met import candidate_so_far
 from remat_cli.planning.search.proofs import of_all_pieces
+from remat_cli.planning.search.readings import foreseen
 from remat_cli.planning.search.request import PlanRequest, ignore
 from remat_cli.planning.search.untouched import (
     fitting_already,
@@ -212,7 +213,7 @@ def so_far(subject: Subject, question: Question, progress: Progress, limits: Lim
     budget = budget_of(subject, question)
     target = target_of(question.session)
     request = PlanRequest(subject, budget, question.method, find_solver(question.method, {}), limits, target)
-    candidate = candidate_so_far(target.foreseen(request), progress)
+    candidate = candidate_so_far(foreseen(request), progress)
     if candidate is None:
         return None
     found = request.answer_of(candidate, progress.seconds, cut=True)

@@ -11,23 +11,20 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import onnx
 from onnx import helper
 
 from remat_cli.gradient.tape import Taped
 from remat_cli.gradient.tensor import Tensor
-
-if TYPE_CHECKING:
-    from remat_cli.gradient.trace import Tracer
+from remat_cli.gradient.tracing import Tracing
 
 Outputs = Sequence["Tensor | None"]
 FEW_ELEMENTS = 1 << 12  # of a Dropout, so that drawing them apart takes next to no memory
 SEEDS = 1 << 24  # seeds of float attributes that are told apart
 
 
-def dropout(tracer: Tracer, step: Taped, active: bool) -> Outputs | None:
+def dropout(tracer: Tracing, step: Taped, active: bool) -> Outputs | None:
     """Without training the identity; in training a mask, or the op with a seed where that has many elements."""
     training = bool(step.array(2, "training_mode")) if step.optional(2) else False
     ratio = float(step.array(1, "ratio")) if step.optional(1) else 0.5
@@ -51,7 +48,7 @@ def dropout(tracer: Tracer, step: Taped, active: bool) -> Outputs | None:
     return None
 
 
-def bernoulli(tracer: Tracer, step: Taped, active: bool) -> Outputs:
+def bernoulli(tracer: Tracing, step: Taped, active: bool) -> Outputs:
     """1 where a number that is drawn is below the share, else 0: no gradient leads to the share, as in PyTorch."""
     given = step.get("dtype", step.x.dtype)
     return [(_drawn(step) < step.x.cast(onnx.TensorProto.FLOAT)).cast(given)]

@@ -8,16 +8,12 @@ Invariant: where both are finite, both forms are the same function.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from remat_cli.gradient.tape import Tape, Taped
 from remat_cli.gradient.tensor import Tensor
-
-if TYPE_CHECKING:
-    from remat_cli.gradient.trace import Tracer
+from remat_cli.gradient.tracing import Tracing
 
 
-def log(tracer: Tracer, step: Taped, active: bool) -> list[Tensor | None] | None:
+def log(tracer: Tracing, step: Taped, active: bool) -> list[Tensor | None] | None:
     """log(sigmoid(x)) as -softplus(-x), and log(exp(a) + exp(b)) as a + softplus(b - a)."""
     inner = _maker(step.tape, step.x)
     if inner is None:

@@ -41,6 +41,16 @@ MASKED = -1e4  # an initializer with values below this is an attention mask
 
 
 @dataclass(frozen=True, slots=True)
+class Parameter:
+    """What is trained. `reads`: by how many ops of the forward pass. `bytes`: of its gradient, as of itself."""
+
+    name: str
+    shape: tuple[int, ...]
+    reads: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Choice:
     """The user's choice. `wrt`: train these alone. `params`: the module's names, some of which may not be in the graph;
     `groups`: those names by parameter, where all names are known, so that any other name is no parameter.

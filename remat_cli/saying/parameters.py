@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from remat_cli.gradient.parameters import Parameter
 from remat_cli.saying.report import table
 from remat_cli.saying.units import show_bytes
-
-if TYPE_CHECKING:
-    from remat_cli.actions.differentiating import Parameter
 
 LARGEST_ROWS = 8  # rows of the table, unless all are asked for
 

@@ -20,12 +20,13 @@ from remat_cli.torch.lowering import lower
 from remat_cli.torch.partition import Partitioner, RematWarning
 from remat_cli.torch.report import report
 from solvers.clock import limited
+from tests.sampling import few
 from tests.torch.allocator import allocated
 from tests.torch.models import MODELS
 from tests.torch.steps import backend, step, twin
 
 
-@pytest.mark.parametrize("name", ["mixer", "resnet18"])
+@pytest.mark.parametrize("name", few(["mixer", "resnet18"], 1))
 def test_a_fused_plan_computes_the_same(name: str) -> None:
     torch.manual_seed(0)
     module, arguments = MODELS[name]()
@@ -82,6 +83,7 @@ def two_convolutions() -> tuple[nn.Module, torch.Tensor]:
     return nn.Sequential(*layers), torch.randn(4, 3, 32, 32)
 
 
+@pytest.mark.slow
 def test_the_peak_of_inductors_own_code_is_what_the_allocator_gives_out() -> None:
     torch.manual_seed(0)
     module, given = two_convolutions()

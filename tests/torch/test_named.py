@@ -81,6 +81,7 @@ print([str(one.message) for one in heard if one.category is remat_cli.torch.Rema
 """
 
 
+@pytest.mark.slow
 def test_a_torch_that_lacks_what_is_needed_trains_without_a_budget() -> None:
     said = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=True).stdout
     assert said.count("is not one that remat knows how to work with") == 2

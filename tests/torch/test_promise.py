@@ -9,6 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
+from tests.sampling import few
 from tests.torch.models import MODELS
 from tests.torch.steps import backend, measured, step, twin
 
@@ -19,7 +20,7 @@ def made(name: str) -> tuple[Any, tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("budget", ["85%", "65%"])
-@pytest.mark.parametrize("name", sorted(MODELS))
+@pytest.mark.parametrize("name", few(sorted(MODELS), 2))
 def test_same_bits_within_the_budget(name: str, budget: str) -> None:
     module, arguments = made(name)
     other, asked = twin(module), backend(budget)
@@ -32,7 +33,7 @@ def test_same_bits_within_the_budget(name: str, budget: str) -> None:
     assert measured(asked, module, run, arguments) == plan.found.outcome.peak <= plan.found.budget
 
 
-@pytest.mark.parametrize("name", ["gpt", "resnet18"])
+@pytest.mark.parametrize("name", few(["gpt", "resnet18"], 1))
 def test_what_cannot_be_met_gets_the_leanest_plan_and_a_warning(name: str) -> None:
     module, arguments = made(name)
     other, asked = twin(module), backend("5%")
@@ -46,6 +47,7 @@ def test_what_cannot_be_met_gets_the_leanest_plan_and_a_warning(name: str) -> No
     assert measured(asked, module, run, arguments) == plan.found.outcome.peak < plan.found.before.peak
 
 
+@pytest.mark.slow
 def test_less_memory_never_costs_less() -> None:
     module, arguments = made("vit")
     costs = []

@@ -12,6 +12,7 @@ from tests.torch.models import MODELS
 from tests.torch.steps import backend, step, twin
 
 
+@pytest.mark.slow
 def test_the_same_graph_is_searched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REMAT_RESULTS", str(tmp_path))
     torch.manual_seed(0)

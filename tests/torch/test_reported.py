@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
@@ -47,6 +48,7 @@ class Llama(nn.Module):
         return x.square().mean()
 
 
+@pytest.mark.slow
 def test_a_smaller_budget_never_holds_more() -> None:
     """197838: torch's knob at 0.05 held four times the memory that it did at 0.15."""
     torch.manual_seed(0)

@@ -11,6 +11,7 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from remat_cli.torch.partition import RematWarning
+from tests.sampling import few
 from tests.torch.more_modules import MORE
 from tests.torch.rare_modules import RARE
 from tests.torch.steps import Step, backend, step, twin
@@ -29,10 +30,10 @@ def loss_of(result: Any) -> torch.Tensor:
 ALL = {**RARE, **MORE, **CASES}
 
 
-@pytest.mark.parametrize(
-    ("name", "dynamic"),
-    [*((name, False) for name in sorted(ALL)), *((name, True) for name in sorted(CASES)), ("other sizes", None)],
-)
+EVERY = [*((name, False) for name in sorted(ALL)), *((name, True) for name in sorted(CASES)), ("other sizes", None)]
+
+
+@pytest.mark.parametrize(("name", "dynamic"), few(EVERY, 20, several=True))
 def test_trains_as_in_eager(name: str, dynamic: bool | None) -> None:
     torch.manual_seed(0)
     module, calls = ALL[name]()

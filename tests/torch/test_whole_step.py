@@ -19,6 +19,7 @@ from remat_cli.torch.estimates import estimates
 from remat_cli.torch.metering import Meter
 from remat_cli.torch.partition import Partitioner
 from solvers.clock import limited
+from tests.sampling import few
 from tests.torch.steps import measured, step, twin
 
 WIDTH = 64
@@ -93,7 +94,7 @@ def repeated(backend: Backend) -> tuple[nn.Module, Any, tuple[torch.Tensor]]:
 
 
 @pytest.mark.parametrize("make", [broken, repeated])
-@pytest.mark.parametrize("share", [85, 65])
+@pytest.mark.parametrize("share", few([85, 65], 1))
 def test_several_graphs_keep_to_one_budget(make: Any, share: int) -> None:
     whole = without_recomputation(make)
     budget = whole * share // 100
@@ -112,6 +113,7 @@ def test_several_graphs_keep_to_one_budget(make: Any, share: int) -> None:
     assert remat_torch.report(backend).graphs[0].measured <= budget
 
 
+@pytest.mark.slow
 def test_a_share_is_of_the_whole_step() -> None:
     whole, backend = without_recomputation(broken), asked("75%")
     module, run, arguments = broken(backend)
@@ -132,7 +134,7 @@ def accumulated(run: Any, x: torch.Tensor) -> None:
         (run(x.roll(seed, 0)) / 3).backward()
 
 
-@pytest.mark.parametrize("make", [one, broken])
+@pytest.mark.parametrize("make", few([one, broken], 1))
 def test_gradients_of_earlier_batches_are_part_of_the_budget(make: Any) -> None:
     budget = without_recomputation(make) * 3 // 4
     backend = asked(budget)
@@ -161,6 +163,7 @@ def test_gradients_of_earlier_batches_are_told_of_where_nothing_fits() -> None:
         accumulated(run, x)
 
 
+@pytest.mark.slow
 def test_graphs_that_fit_together_are_compiled_once() -> None:
     backend = asked(2 * without_recomputation(broken))
     module, run, arguments = broken(backend)
@@ -201,6 +204,7 @@ def test_what_is_beside_is_part_of_the_budget() -> None:
     assert plain.step.meter.peak > 4_000_000 - state_bytes(optimizer) >= beside.step.meter.peak
 
 
+@pytest.mark.slow
 def test_fit_asks_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 0 < usable_bytes(torch.device("cpu")) < 2**50
     monkeypatch.setattr("remat_cli.torch.allowance.usable_bytes", lambda device: 2_500_000)

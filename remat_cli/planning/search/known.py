@@ -19,7 +19,7 @@ from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.request import PlanRequest, candidate_of
 from remat_cli.planning.search.witness import witness_alone
 from remat_cli.planning.targets.candidate import Candidate
-from remat_cli.planning.targets.repairs import place_as_recorded
+from remat_cli.planning.targets.placing import place_as_recorded
 from remat_cli.runtime.session import placement_in
 from solvers.notes import Note
 from solvers.plan import IllegalOrder

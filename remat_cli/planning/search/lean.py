@@ -15,7 +15,7 @@ from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.search.untouched import held_as_it_is
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate
-from remat_cli.planning.targets.repairs import place
+from remat_cli.planning.targets.placing import place
 from remat_cli.planning.time_plan import LEAN_GRACE_SECONDS, LEAN_GRACE_SHARE
 from solvers.clock import Clock
 from solvers.methods.auto.leanest import find_lean, list_walked

@@ -9,7 +9,7 @@ from __future__ import annotations
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.request import candidate_of
 from remat_cli.planning.targets.kinds import target_of
-from remat_cli.planning.targets.repairs import place
+from remat_cli.planning.targets.placing import place
 
 
 def least_needed(answer: Answer) -> int | None:

@@ -16,9 +16,9 @@ from remat_cli.planning.search.lean import lean_candidate, lean_needs
 from remat_cli.planning.search.met import Met, candidate_so_far
 from remat_cli.planning.search.proofs import judged
 from remat_cli.planning.search.proposals import alternatives, search
+from remat_cli.planning.search.repairs import arrange_cheaper, lower, repair
 from remat_cli.planning.search.request import PlanRequest, candidate_of
 from remat_cli.planning.targets.candidate import Candidate
-from remat_cli.planning.targets.repairs import arrange_cheaper, lower, repair
 from solvers.notes import Note
 from solvers.problem import Progress, Result, Status
 

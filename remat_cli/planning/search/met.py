@@ -16,10 +16,10 @@ from threading import Condition
 
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer
+from remat_cli.planning.search.repairs import repair, walk
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate
-from remat_cli.planning.targets.repairs import repair, walk
 from remat_cli.planning.time_plan import IDLE_SECONDS, PREMIUM_SECONDS, PREMIUM_SHARE
 from solvers.notes import Note
 from solvers.problem import Limits, Progress, Result, Status

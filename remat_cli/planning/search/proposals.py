@@ -16,9 +16,9 @@ from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer, half
 from remat_cli.planning.search.met import Met
 from remat_cli.planning.search.proofs import agreed, unproved
+from remat_cli.planning.search.repairs import walk
 from remat_cli.planning.search.request import PlanRequest, candidate_of
 from remat_cli.planning.targets.candidate import Candidate
-from remat_cli.planning.targets.repairs import walk
 from remat_cli.planning.time_plan import (
     LESS_SHARE,
     ONLINE_SEARCH_SHARE,

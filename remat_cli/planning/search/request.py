@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from remat_cli.planning.search.answer import Answer, Enough, answer, ending
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate
-from remat_cli.planning.targets.repairs import place
+from remat_cli.planning.targets.placing import place
 from remat_cli.planning.targets.target import Target
 from remat_cli.planning.targets.trials import Trials
 from remat_cli.planning.time_plan import LATE_SECONDS, PartTimes

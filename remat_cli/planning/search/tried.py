@@ -12,9 +12,10 @@ from dataclasses import dataclass, field, replace
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.proofs import judged
+from remat_cli.planning.search.readings import ways
+from remat_cli.planning.search.repairs import repair
 from remat_cli.planning.search.request import PlanRequest, candidate_of
 from remat_cli.planning.search.witness import find_witnessed, limits_of_one_search, witness
-from remat_cli.planning.targets.repairs import repair
 from remat_cli.planning.targets.trials import Trials
 from remat_cli.planning.time_plan import NEARER_SHARE, RETRY_PART
 from remat_cli.units import show_bytes
@@ -30,7 +31,7 @@ def find_tried(request: PlanRequest) -> Answer:
     """A plan whose model was measured to hold no more than the budget."""
     hunt = _Hunt(request, request.trials_of(request.subject))
     untried: list[Answer] = []
-    for way in request.target.ways(request):
+    for way in ways(request):
         outcome = hunt.down(way)
         if outcome.fits:
             outcome = hunt.up(way, outcome)

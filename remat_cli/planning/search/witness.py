@@ -14,10 +14,11 @@ from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.loop import find_fitting
 from remat_cli.planning.search.proofs import unproved
+from remat_cli.planning.search.readings import foreseen
+from remat_cli.planning.search.repairs import repair
 from remat_cli.planning.search.request import PlanRequest, candidate_of
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate
-from remat_cli.planning.targets.repairs import repair
 from remat_cli.planning.targets.trials import Trials
 from remat_cli.planning.time_plan import TRIAL_GRACE_SECONDS, TRIAL_SECONDS, WITNESSED_ONCE_SHARE, WITNESSED_SHARE
 from remat_cli.rewrite import Rewritten
@@ -73,13 +74,13 @@ def witness_alone(request: PlanRequest, found: Answer, candidate: Candidate | No
 
     `candidate`: the plan with its places, where they are known.
     """
-    foreseen = request.target.foreseen(request)
-    repaired = repair(foreseen, candidate or candidate_of(found))
+    asked = foreseen(request)
+    repaired = repair(asked, candidate or candidate_of(found))
     if repaired is None:
         return None
     if not request.target.bears_witness(request.subject):
         return found.with_candidate(repaired, request.target.session)
-    witnessed = witness(foreseen, repaired.subject, repaired, request.trials_of(repaired.subject))
+    witnessed = witness(asked, repaired.subject, repaired, request.trials_of(repaired.subject))
     if witnessed is None or not request.fits(witnessed):
         return None
     return replace(found.with_candidate(witnessed, request.target.session), budget=request.budget)

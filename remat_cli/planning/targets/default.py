@@ -7,7 +7,6 @@ original's. A plan is tried before it is given where the original's measured mem
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from profiles.costs import Costs
 from profiles.totals import Totals
@@ -30,9 +29,6 @@ from solvers.placement.later import height_of
 from solvers.placement.memory import LaterRuns, MemoryModel
 from solvers.placement.pattern import outputs_apart
 from solvers.problem import Problem
-
-if TYPE_CHECKING:
-    from remat_cli.planning.search.request import PlanRequest
 
 UNSURE_PART = 100  # one over this is the share of the predicted bytes that is kept as a margin of error
 
@@ -107,10 +103,9 @@ class DefaultTarget(Target):
     def memory(self, problem: Problem, room: int) -> MemoryModel:
         return LaterRuns(problem, room)
 
-    def readings(self, request: PlanRequest) -> tuple[PlanRequest, ...]:
-        """Memory as later runs hold it; then, where the graph's ops are not the kernels that run, as the first does."""
-        later = replace(request, later_runs=True)
-        return (later,) if request.subject.behaviour.optimized else (later, request)
+    def later_runs(self, subject: Subject) -> tuple[bool, ...]:
+        """As later runs hold it; then, where the graph's ops are not the kernels that run, as the first does."""
+        return (True,) if subject.behaviour.optimized else (True, False)
 
     def shares_of_all(self, subject: Subject) -> bool:
         return True

@@ -7,9 +7,7 @@ it. Nothing outside of this folder asks which kind of session it is.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from profiles.costs import Costs
 from profiles.totals import Totals
@@ -17,7 +15,7 @@ from remat_cli.checking import outside
 from remat_cli.checking.trying import Peaks
 from remat_cli.model.graph import Graph
 from remat_cli.model.in_place import narrow
-from remat_cli.model.problem_of import Named, as_it_stands
+from remat_cli.model.problem_of import Named
 from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import Session
 from remat_cli.notes.kinds import PlanNote
@@ -36,11 +34,7 @@ from solvers.placement.lifetimes import requests
 from solvers.placement.memory import MemoryModel
 from solvers.plan import Plan
 from solvers.problem import Node, Problem
-from solvers.schedule import baseline
 from solvers.simulate import simulate
-
-if TYPE_CHECKING:
-    from remat_cli.planning.search.request import PlanRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,35 +160,10 @@ class Target(ABC):
         """Whether predictions are about the kernels that run, so that the first search may take nearly all the time."""
         return subject.behaviour.optimized
 
-    def readings(self, request: PlanRequest) -> tuple[PlanRequest, ...]:
-        """The ways in which such a session's memory can be predicted, the strictest first."""
-        return (request,)
-
-    def ways(self, request: PlanRequest) -> Iterator[PlanRequest]:
-        """Requests for each reading: with less memory where the original holds more than predicted, then with more
-        where it holds less."""
-        for reading in self.readings(request):
-            unknown = max(0, -self._less_held(reading))
-            if unknown and request.budget - unknown > request.subject.problem.resident:
-                yield replace(reading, budget=request.budget - unknown)
-            yield self.foreseen(reading)
-
-    def foreseen(self, request: PlanRequest) -> PlanRequest:
-        """The request with a larger budget where the original holds less than predicted, because fused values are not
-        held."""
-        return replace(request, budget=request.budget + max(0, self._less_held(request)))
-
-    def _less_held(self, request: PlanRequest) -> int:
-        """How much less than predicted the original was measured to hold, where its plans can be expected to do so too.
-
-        Where the graph's ops are the kernels that run, a plan's prediction is better than that of the original's own
-        order.
-        """
-        subject = request.subject
-        if subject.behaviour.peaks is None or subject.behaviour.optimized:
-            return 0
-        before = as_it_stands(request.in_units(subject.as_given.problem))
-        return baseline(before)[1].peak - max(subject.behaviour.peaks)
+    def later_runs(self, subject: Subject) -> tuple[bool, ...]:
+        """The ways in which such a session's memory can be predicted, the strictest first: whether as later runs hold
+        it."""
+        return (False,)
 
     def held_by_original(self, subject: Subject) -> int:
         """The measured bytes of the original."""

@@ -22,7 +22,7 @@ from remat_cli.planning.subjects.default_graph import default_graph, kernels, sh
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate
 from remat_cli.planning.targets.default import DefaultTarget
-from remat_cli.planning.targets.repairs import place
+from remat_cli.planning.targets.placing import place
 from remat_cli.planning.targets.same_kernels import rewrite_surely
 from remat_cli.planning.targets.target import Target
 from solvers.clock import limited

@@ -9,11 +9,10 @@ from time import monotonic, sleep
 
 import pytest
 
-from remat_cli.planning.search import loop, met
+from remat_cli.planning.search import loop, met, repairs
 from remat_cli.planning.search.loop import find_fitting
 from remat_cli.planning.search.met import CHEAPER, FAR_CHEAPER, Met
 from remat_cli.planning.search.request import PlanRequest
-from remat_cli.planning.targets import repairs
 from remat_cli.planning.targets.candidate import Candidate
 from solvers.clock import Clock
 from solvers.problem import Limits, Problem, Progress, Result, Status

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from remat_cli.model.sessions import DEFAULT, STRICT, Session
+from remat_cli.planning.search import repairs as repairs_module
+from remat_cli.planning.search.repairs import lower, repair, repairs, settle, walk
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.targets import default
-from remat_cli.planning.targets import repairs as repairs_module
 from remat_cli.planning.targets.candidate import Candidate
-from remat_cli.planning.targets.repairs import lower, repair, repairs, settle, walk
 from solvers.clock import limited
 from solvers.placement import fitting
 from solvers.placement.later import height_of

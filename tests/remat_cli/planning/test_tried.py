@@ -13,6 +13,7 @@ from remat_cli.model.sessions import DEFAULT
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search import tried as module
 from remat_cli.planning.search.answer import Answer
+from remat_cli.planning.search.readings import ways
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.search.tried import find_tried
 from remat_cli.planning.targets import trials
@@ -107,7 +108,7 @@ def test_a_model_that_never_runs_ends_the_search(machine: Callable[..., Machine]
     assert there.request.limits.clock.most is not None
     assert not found.found
     assert found.says(PlanNote.UNTRIED)
-    assert len(there.asked) == len(list(there.request.target.ways(there.request)))
+    assert len(there.asked) == len(list(ways(there.request)))
 
 
 def test_a_real_search_whose_models_never_run_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from remat_cli.notes.kinds import PlanNote
+from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.targets.candidate import Candidate
-from remat_cli.planning.targets.target import Target
+from remat_cli.planning.targets.placing import place, rewritten_for
 from remat_cli.planning.time_plan import (
     LOWERING_SHARE,
     NARROWING_ROUND_SHARE,
@@ -23,41 +23,14 @@ from remat_cli.planning.time_plan import (
     SETTLING_SHARE,
     WALKING_SHARE,
 )
-from remat_cli.rewrite import Manner, Rewritten, rewrite
 from solvers.clock import Clock, limited
 from solvers.notes import Note
 from solvers.placement.fitting import LARGE_STEPS, fitted, moved_about
-from solvers.placement.largest import Placement
 from solvers.placement.walking import walked
-
-if TYPE_CHECKING:
-    from remat_cli.planning.search.request import PlanRequest
 
 # each round asks for less by the excess of the last model, because its session adds to what ops need
 SETTLING_ROUNDS = 8
 LOWERING_ROUNDS = 6  # rounds of making the block lower
-
-
-def place(target: Target, candidate: Candidate, budget: int | None = None, clock: Clock | None = None) -> Candidate:
-    """The candidate with its model for such a session and the model's footprint; with a budget, as tightly as that
-    asks."""
-    subject = candidate.subject
-    foretold = None if budget is None else target.foretold_within(budget)
-    model = candidate.model or _rewritten(target, candidate, foretold)
-    return replace(candidate, model=model, footprint=target.footprint(model, target.aside(subject), budget, clock))
-
-
-def place_as_recorded(target: Target, candidate: Candidate, placement: Placement) -> Candidate:
-    """The candidate with the places that a plan file gives, if they are sound; without places if not."""
-    model = _rewritten(target, candidate)
-    footprint = target.as_recorded(model, target.aside(candidate.subject), placement)
-    return candidate if footprint is None else replace(candidate, model=model, footprint=footprint)
-
-
-def _rewritten(target: Target, candidate: Candidate, budget: int | None = None) -> Rewritten:
-    graph, subject = candidate.subject.graph, candidate.subject
-    assert graph is not None
-    return rewrite(graph, subject.problem, candidate.plan, target.session, Manner(subject.launch, budget=budget))
 
 
 def repairs(request: PlanRequest, candidate: Candidate) -> Iterator[Candidate]:
@@ -173,7 +146,7 @@ def _room(request: PlanRequest, candidate: Candidate) -> int:
     footprint, subject, target = candidate.footprint, candidate.subject, request.target
     if footprint is not None and footprint.placement is not None:
         return request.budget - request.counted(candidate) + footprint.placement.block
-    prediction = (candidate.model or _rewritten(target, candidate)).prediction
+    prediction = (candidate.model or rewritten_for(target, candidate)).prediction
     added = target.reserve(subject.problem) + target.added(candidate)
     return request.room - prediction.problem.resident - prediction.rounding - added
 

@@ -1,0 +1,36 @@
+"""A candidate's model for a session, and what that model holds there.
+
+Invariant: a candidate that comes out has its model and its footprint, or is as it was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from remat_cli.planning.targets.candidate import Candidate
+from remat_cli.planning.targets.target import Target
+from remat_cli.rewrite import Manner, Rewritten, rewrite
+from solvers.clock import Clock
+from solvers.placement.largest import Placement
+
+
+def place(target: Target, candidate: Candidate, budget: int | None = None, clock: Clock | None = None) -> Candidate:
+    """The candidate with its model for such a session and the model's footprint; with a budget, as tightly as that
+    asks."""
+    subject = candidate.subject
+    foretold = None if budget is None else target.foretold_within(budget)
+    model = candidate.model or rewritten_for(target, candidate, foretold)
+    return replace(candidate, model=model, footprint=target.footprint(model, target.aside(subject), budget, clock))
+
+
+def place_as_recorded(target: Target, candidate: Candidate, placement: Placement) -> Candidate:
+    """The candidate with the places that a plan file gives, if they are sound; without places if not."""
+    model = rewritten_for(target, candidate)
+    footprint = target.as_recorded(model, target.aside(candidate.subject), placement)
+    return candidate if footprint is None else replace(candidate, model=model, footprint=footprint)
+
+
+def rewritten_for(target: Target, candidate: Candidate, budget: int | None = None) -> Rewritten:
+    graph, subject = candidate.subject.graph, candidate.subject
+    assert graph is not None
+    return rewrite(graph, subject.problem, candidate.plan, target.session, Manner(subject.launch, budget=budget))
