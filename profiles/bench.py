@@ -7,6 +7,7 @@ told from that waste.
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import os
 import signal
@@ -16,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from time import monotonic
 from types import ModuleType
 from typing import Any
 
@@ -23,24 +25,27 @@ from profiles.device import Device, quiet
 from profiles.kernels import scratch
 from profiles.measure import Seen, Timing, measure, session_ns
 from profiles.probe import Probe, probe
-from profiles.running import CannotRun, Endless
+from profiles.running import CannotRun, Endless, OutOfTime
 from profiles.signature import ALIGNMENT, Operand, OpSignature, padded
 from profiles.whole import SHARE, Times, Whole, WholeGraph, time_whole, trace_whole
 
 UNSEEN = 2**63  # a peak that was not watched: higher than any
 DIED = "the process that ran it died"
+TIME_UP = "time was up"
 PATIENCE = 60.0  # in seconds: no op takes so long by itself
 
 
 class OpBench:
-    """Runs ops one after another. `with` ends its process.
+    """Runs ops one after another. `with` ends its process. `until`: when it is ended whatever it does, by
+    `time.monotonic`.
 
     The arena's peak only ever grows, and an op whose own peak hides below it runs again in a fresh process: so ops are
     best asked for in the order of `expected_peak`.
     """
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: Device, until: float = math.inf) -> None:
         self.device = device
+        self.until = until
         self.process: BaseProcess | None = None
         self.line: Connection | None = None
         self.highest = 0
@@ -112,14 +117,18 @@ class OpBench:
         return None if hidden else found
 
     def _ask(self, function: Callable[..., Any], *arguments: Any, slack: float = 0.0) -> Any:
-        """The result of the function in the child process. Raises CannotRun; `slack`: seconds that it may take beyond
-        the usual."""
-        patience = PATIENCE + slack
+        """The result of the function in the child process. Raises CannotRun, OutOfTime where all time is up; `slack`:
+        seconds that it may take beyond the usual."""
+        patience, left = PATIENCE + slack, self.until - monotonic()
+        if left <= 0:
+            raise OutOfTime(TIME_UP)
         line = self.line or self._start()
         try:
             line.send((function, arguments))
-            if not line.poll(patience):
-                self._stop()
+            if not line.poll(min(patience, left)):
+                self._stop(at_once=True)
+                if left < patience:
+                    raise OutOfTime(TIME_UP)
                 raise Endless(f"it did not end within {patience:.0f} s")
             found = line.recv()
         except (EOFError, BrokenPipeError, ConnectionResetError) as error:
@@ -140,10 +149,10 @@ class OpBench:
         theirs.close()
         return self.line
 
-    def _stop(self) -> None:
+    def _stop(self, at_once: bool = False) -> None:
         if self.line and self.process:
             self.line.close()
-            self.process.join(1.0)
+            self.process.join(0.0 if at_once else 1.0)
             if self.process.is_alive():
                 self.process.kill()
                 self.process.join()

@@ -31,6 +31,10 @@ class CannotRun(Exception):
         self.memory = memory
 
 
+class OutOfTime(CannotRun):
+    """The time for all of it was up before this ran or ended."""
+
+
 class Endless(CannotRun):
     """The run did not end within the expected time."""
 

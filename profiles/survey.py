@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import math
 import statistics
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -22,7 +24,7 @@ from profiles.device import Device
 from profiles.kernels import scratch
 from profiles.measure import BUSY, LEAST_RUNS
 from profiles.probe import OFF
-from profiles.running import CannotRun
+from profiles.running import CannotRun, OutOfTime
 from profiles.signature import OpSignature
 from profiles.whole import LEAST_NS, WHOLE_SECONDS, Calibration
 
@@ -80,10 +82,10 @@ def missing(ops: Ops, cache: Cache) -> dict[str, OpSignature]:
     return {key: signature for key, signature in ops.distinct().items() if cache.key_of(signature) not in known}
 
 
-def held_against_now(ops: Ops, device: Device, cache: Cache) -> tuple[str, ...]:
+def held_against_now(ops: Ops, device: Device, cache: Cache, until: float = math.inf) -> tuple[str, ...]:
     """Time the probe and forget figures that were measured while this machine was slower; the result is notes."""
     try:
-        with OpBench(device) as bench:
+        with OpBench(device, until) as bench:
             cache.probe = bench.probe()
     except CannotRun:  # the stored figures stay
         return ()
@@ -121,9 +123,15 @@ def how_long(graphs: Sequence[Ops], cache: Cache, device: Device, seconds: float
 
 
 def measure_missing(
-    ops: Ops, device: Device, cache: Cache, seconds: float, heard: Callable[[SurveyProgress], None]
+    ops: Ops,
+    device: Device,
+    cache: Cache,
+    seconds: float,
+    heard: Callable[[SurveyProgress], None],
+    until: float = math.inf,
 ) -> None:
-    """Measure what the cache lacks; each result is kept at once.
+    """Measure what the cache lacks; each result is kept at once. `until`: when it ends, by `time.monotonic`, whatever
+    is still missing; what was measured by then is not measured again.
 
     All are measured once, then again and again while there is time, and the fastest round counts: a neighbour that
     slows the machine for a second or two then makes some rounds slower, not some ops.
@@ -132,7 +140,7 @@ def measure_missing(
     seconds *= OPS_SHARE
     each = share(len(wanted), seconds)
     total, started = ROUNDS * len(wanted), time.perf_counter()
-    with OpBench(device) as bench:
+    with OpBench(device, until) as bench, suppress(OutOfTime):
         if wanted and cache.session_ns is None:
             cache.keep_session(bench.session_ns())
         for done, (turn, (key, signature)) in enumerate(itertools.product(range(ROUNDS), wanted)):
@@ -153,6 +161,8 @@ def measure_missing(
 def _measure_first(signature: OpSignature, cache: Cache, seconds: float, bench: OpBench) -> None:
     try:
         timing = bench.measure(signature, seconds)
+    except OutOfTime:
+        raise
     except CannotRun as refused:
         words = f"out of memory: {refused}" if refused.memory else str(refused)
         cache.keep_refusal(signature, words, today())
@@ -164,6 +174,8 @@ def _measure_again(signature: OpSignature, cache: Cache, seconds: float, bench: 
     before = cache.timings[signature.key]
     try:
         timing = bench.time(signature, seconds)
+    except OutOfTime:
+        raise
     except CannotRun:  # it ran once, so its first figure stands
         return
     if timing.ns < before.ns or timing.waited < before.waited:

@@ -43,3 +43,10 @@ def remat(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, t
     """The command, run in an empty folder."""
     monkeypatch.chdir(tmp_path)
     return Command(capsys, monkeypatch)
+
+
+@pytest.fixture
+def short_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is profiled is measured once, and its graph for a moment, so that a long limit is soon met."""
+    monkeypatch.setattr("profiles.survey.ROUNDS", 1)
+    monkeypatch.setattr("remat_cli.actions.whole_graph.WHOLE_SECONDS", 0.3)

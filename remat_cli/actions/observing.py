@@ -23,6 +23,7 @@ from remat_cli.model.problem_of import as_it_stands, problem_of
 from remat_cli.model.sessions import STRICT
 from remat_cli.onnx_graph.walk import has_subgraph
 from remat_cli.saying.units import show_bytes
+from solvers.clock import Clock
 from solvers.problem import Problem
 from solvers.schedule import baseline
 
@@ -66,17 +67,18 @@ class Observed:
         return replace(costs, ops=ops, whole=replace(whole, unlike=self.unlike or None))
 
 
-def observe(graph: Graph, costs: Costs, feeds: Mapping[str, Any], threads: int) -> Observed:
-    """What runs of the model in processes of their own show."""
+def observe(graph: Graph, costs: Costs, feeds: Mapping[str, Any], threads: int, clock: Clock) -> Observed:
+    """What runs of the model in processes of their own show, as far as there is time for them."""
     timeout = PATIENCE_SECONDS + SLOWER_TIMES * sum(cost.ns for cost in costs.ops.values()) / 1e9
-    with TemporaryDirectory(prefix="remat-") as folder, Bench(feeds, "cpu", timeout, threads) as bench:
+    bench = Bench(feeds, "cpu", timeout, threads, clock=clock)
+    with TemporaryDirectory(prefix="remat-") as folder, bench:
         path = _file(graph, Path(folder))
         reply = bench.watch(in_file(graph.model, graph.path, Path(folder)) if graph.expanded else path)
         own = in_all(graph, bench.run(path, STRICT.name)).first if graph.expanded else None
         if not reply.kernels:
             why = " ".join((reply.refused or reply.failed or "no kernel was seen to run").split())
             return Observed(not_run=why[:WORDS], endless=reply.endless)
-        by_default = peaks(graph, path, feeds, threads, timeout)
+        by_default = peaks(graph, path, feeds, threads, min(timeout, clock.left()))
     problem = as_it_stands(problem_of(graph, costs.table()).problem)
     found = replace(_hold_against(graph, problem, reply.kernels), by_default=by_default)
     return _observe_functions(found, own) if own else found

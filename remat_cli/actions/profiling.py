@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import onnx
@@ -17,6 +18,7 @@ import onnx
 from profiles import cache as caches
 from profiles import device as devices
 from profiles import records, roofline, survey
+from profiles.bench import TIME_UP
 from profiles.cache import Cache
 from profiles.costfile import dump, load
 from profiles.costs import BadCosts, Costs, OpCost, over_batches
@@ -39,11 +41,15 @@ from remat_cli.model.sessions import STRICT
 from remat_cli.model.signatures import feeds_of, ops_of
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.loading import content_of
+from solvers.clock import Clock
 from solvers.notes import Note
 
 SEEN = "strict and default, op by op"  # how a model is seen
 NAMED_OPS = 5  # of the ops that could not be measured
+NOW = SurveyProgress(0, 0, "how fast this machine is now", 0.0)
 WHOLE = SurveyProgress(0, 0, "the whole graph", 0.0)
+MEMORY = SurveyProgress(0, 0, "what the whole graph holds", 0.0)
+MEASURING_SHARE = 0.8  # of the time left, at most, for the ops by themselves
 Report = Callable[[SurveyProgress], None]
 
 
@@ -93,9 +99,13 @@ class Ahead:
 
 def profile(model: Path | onnx.ModelProto, asked: ProfileQuestion, report: Report) -> Profiled:
     """The costs of the model's ops; with batches, those of the largest, with a line through all for each op."""
+    clock = Clock(asked.seconds)
     device, cache = _where(asked)
+    report(SurveyProgress(0, 0, "reading the model", 0.0))
     graphs = _graphs(model, asked, None if asked.estimate else device)
-    found = [_profile(graph, device, cache, asked, len(graphs), report) for graph in graphs]
+    found = []
+    for place, graph in enumerate(graphs):
+        found.append(_profile(graph, device, cache, asked, clock.share(1 / (len(graphs) - place)), report))
     if len(found) == 1:
         return found[0]
     name = whole_graph.batch_dim(model, asked.batch_dim, asked.dims)
@@ -161,19 +171,29 @@ def _graph(model: Path | onnx.ModelProto, dims: Mapping[str, int], device: Devic
 
 
 def _profile(
-    graph: Graph, device: Device, cache: Cache, asked: ProfileQuestion, graphs: int, report: Report
+    graph: Graph, device: Device, cache: Cache, asked: ProfileQuestion, clock: Clock, report: Report
 ) -> Profiled:
     ops, kernels = ops_of(graph), new_kernels(graph)
     if asked.estimate is not None:
         return _from_paper(graph, ops, kernels, device, asked.estimate)
-    day = survey.held_against_now(ops, device, cache) if device.kind == "cpu" else ()
+    work = ProfiledGraph(graph, ops, device, cache, asked.whole, clock)
+    report(NOW)
+    day: tuple[str, ...] = ()
+    if device.kind == "cpu":
+        day = survey.held_against_now(ops, device, cache, monotonic() + clock.left())
     both = _together(ops, kernels, asked)
     wanted = len(survey.missing(both, cache))
     notes, busy = tuple(Note(PlanNote.PROBE_SAYS, (said,)) for said in day), _busy(device) if wanted else ()
     report(WHOLE)
-    work = ProfiledGraph(graph, ops, device, cache, asked.whole, asked.seconds)
     earlier = time_before(work)
-    survey.measure_missing(both, device, cache, asked.seconds / graphs, report)
+    left, until = work.seconds(MEASURING_SHARE)
+    survey.measure_missing(both, device, cache, left, report, until)
+    if unmeasured := len(survey.missing(both, cache)):
+        if asked.strict:
+            late = f"time was up before {unmeasured} of {len(both.distinct())} kinds of op were measured"
+            raise BadInput(f"{graph.path}: {late}; give more with --time-limit, or leave out --strict")
+        notes = (*notes, Note(PlanNote.PROFILED_IN_PART, (unmeasured, len(both.distinct()))))
+        work = replace(work, whole=False)  # it would be held against estimates
     refused = survey.refused(ops, cache)
     if refused and asked.strict:
         raise BadInput(f"{graph.path}: {named_refused(refused, ops)}; without --strict they are estimated")
@@ -185,7 +205,8 @@ def _profile(
     waited = found.whole.waited
     notes = (*notes, *(busy if waited is None else (Note(PlanNote.MEASURED_WHILE_BUSY, (waited,)),)))
     if asked.whole and device.kind == "cpu":
-        found = _seen(graph, ops, found, cache, device)
+        report(MEMORY)
+        found = _seen(graph, ops, found, cache, device, clock)
     if seen := words(graph, asked.dims):
         found = replace(found, whole=replace(found.whole, seen=seen))
         notes = (*notes, Note(PlanNote.SEEN_IN_A_RUN, (seen,)))
@@ -201,16 +222,18 @@ def _together(ops: Ops, kernels: Ops, asked: ProfileQuestion) -> Ops:
     return ops if asked.session == STRICT.name else join_kernels(ops, kernels)
 
 
-def _seen(graph: Graph, ops: Ops, costs: Costs, cache: Cache, device: Device) -> Costs:
+def _seen(graph: Graph, ops: Ops, costs: Costs, cache: Cache, device: Device, clock: Clock) -> Costs:
     """The costs with what a run of the original in the strict session shows; seen once, that is kept."""
     key = f"{graph.sha256} {dict(graph.dims)} {SEEN}"
     if cache.seen.get(key):
         return Observed(**cache.seen[key]).into(costs)
+    if clock.over():  # feeds take long to draw
+        return Observed(not_run=TIME_UP).into(costs)
     try:
         whole_graph.check_room(graph, costs.ops, device)
     except CannotRun:
         return costs
-    found = observe(graph, costs, feeds_of(graph, ops), costs.threads)
+    found = observe(graph, costs, feeds_of(graph, ops), costs.threads, clock)
     if found.endless:
         refuse_endless(graph, found.not_run)
     if not found.not_run:

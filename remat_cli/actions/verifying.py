@@ -21,7 +21,7 @@ from remat_cli.checking import Asked, Mode, Verification, verify
 from remat_cli.checking import feeds as feeding
 from remat_cli.checking.compare import EXACT, IN_PIECES, Difference, Tolerance
 from remat_cli.checking.exactness import FACTOR_MOST, run_in_float64
-from remat_cli.checking.processes import Bench, nobody
+from remat_cli.checking.processes import FOREVER, Bench, nobody
 from remat_cli.checking.seeding import find_unseeded, write_seeded
 from remat_cli.checking.trying import in_file
 from remat_cli.errors import BadInput, Mismatch, Usage
@@ -34,6 +34,7 @@ from remat_cli.planning.plans.notebook import bars, shown
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.search.untouched import is_untouched
 from remat_cli.saying.units import show_bytes
+from solvers.clock import Clock
 
 TIMEOUT = 600.0  # seconds
 NAMED_OUTPUTS = 3  # of the outputs that differ
@@ -46,7 +47,7 @@ class Trial:
 
     `near`: how far results may be from the original's. `level`: of the
     optimizations of the default session, as a program sets it. `seconds`: for timing both models, their runs taking
-    turns; none: they are not timed.
+    turns; none: they are not timed. `clock`: for all runs; what had no time to run is not as promised.
     """
 
     feeds: Path | Mapping[str, Any] | None = None
@@ -57,6 +58,7 @@ class Trial:
     level: str = "all"
     seconds: float = 0.0
     report: Callable[[int, int, str], None] = nobody  # hears which run of how many, of what
+    clock: Clock = FOREVER
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -119,12 +121,12 @@ def tried(plan: Planned, model: Path, promise: Promise, trial: Trial) -> Verifie
     feeds = _feeds(graph, trial)
     session = plan.recorded.kind
     with (
-        Bench(feeds, trial.provider, trial.timeout, threads, trial.report, trial.level) as bench,
+        Bench(feeds, trial.provider, trial.timeout, threads, trial.report, trial.level, trial.clock) as bench,
         in_a_file(plan, graph) as original,
     ):
         costs = {name: node.cost for name, node in zip(plan.subject.nodes, plan.subject.problem.nodes, strict=True)}
         near = _near(plan, trial)
-        right = run_in_float64(graph, feeds) if near == IN_PIECES else None
+        right = run_in_float64(graph, feeds) if near == IN_PIECES and not trial.clock.over() else None
         asked = Asked(near, trial.seconds, costs, right)
         draws = len(find_unseeded(graph.model))
         if draws:

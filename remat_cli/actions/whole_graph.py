@@ -5,6 +5,7 @@ Invariant: nothing is run whose predicted peak does not fit in the free memory o
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -68,17 +69,28 @@ def _row(name: str, predicted: int, measured: int) -> tuple[str, str, str, str]:
     return name, show_time(predicted), show_time(measured), off
 
 
-def time(graph: Graph, ops: Ops, costs: Mapping[str, OpCost], device: Device, seconds: float) -> Times:
-    """Times of the whole graph, in ns. Raises CannotRun, also where it would not fit."""
+def time(
+    graph: Graph, ops: Ops, costs: Mapping[str, OpCost], device: Device, seconds: float, until: float = math.inf
+) -> Times:
+    """Times of the whole graph, in ns. Raises CannotRun, also where it would not fit, or ends too late."""
     check_room(graph, costs, device)
-    with OpBench(device) as bench:
+    with OpBench(device, until) as bench:
         return bench.whole_times(_subject(graph, ops), SHARE * min(seconds, WHOLE_SECONDS), _slack(ops))
 
 
-def run(graph: Graph, ops: Ops, costs: Mapping[str, OpCost], device: Device, seconds: float, earlier: Times) -> Whole:
-    """Time and trace the whole graph. Raises CannotRun, also where it would not fit. `earlier`: times found before."""
+def run(
+    graph: Graph,
+    ops: Ops,
+    costs: Mapping[str, OpCost],
+    device: Device,
+    seconds: float,
+    earlier: Times,
+    until: float = math.inf,
+) -> Whole:
+    """Time and trace the whole graph. Raises CannotRun, also where it would not fit, or ends too late. `earlier`: times
+    found before."""
     check_room(graph, costs, device)
-    with OpBench(device) as bench:
+    with OpBench(device, until) as bench:
         return bench.whole(_subject(graph, ops), min(seconds, WHOLE_SECONDS), earlier, _slack(ops))
 
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from time import monotonic
 from typing import Any
 
 from profiles import cuda, records, survey
+from profiles.bench import TIME_UP
 from profiles.cache import Cache
 from profiles.costs import OpCost
 from profiles.device import Device
@@ -21,29 +23,37 @@ from profiles.whole import Times
 from remat_cli.actions import whole_graph
 from remat_cli.errors import BadInput
 from remat_cli.model.graph import Graph
+from solvers.clock import Clock
 
+BEFORE_SHARE = 0.3  # of the time left, at most, for runs of the whole graph before its ops are measured,
+AFTER_SHARE = 0.6  # and after
 ENDLESS = "a Loop that data ends may never end there: give it a count of rounds, or take costs from paper (--estimate)"
 
 
 @dataclass(frozen=True, slots=True)
 class ProfiledGraph:
-    """A graph whose ops are measured, and where."""
+    """A graph whose ops are measured, and where. `clock`: for all that is done with it."""
 
     graph: Graph
     ops: Ops
     device: Device
     cache: Cache
     whole: bool  # whether the whole graph is run
-    seconds: float  # for all of it
+    clock: Clock
+
+    def seconds(self, part: float) -> tuple[float, float]:
+        """For what may have that part of the time left: seconds, and when they are over by `time.monotonic`."""
+        left = part * self.clock.left()
+        return left, monotonic() + left
 
 
 def time_before(profiled: ProfiledGraph) -> Times:
     """The whole graph's times before its ops are measured: a machine is not as fast at all times."""
     alone = survey.alone(profiled.ops, profiled.cache, profiled.device)
-    if not profiled.whole or records.recall(profiled.ops, profiled.cache, alone):
+    if not profiled.whole or profiled.clock.over() or records.recall(profiled.ops, profiled.cache, alone):
         return Times()
     try:
-        return whole_graph.time(profiled.graph, profiled.ops, alone, profiled.device, profiled.seconds)
+        return whole_graph.time(profiled.graph, profiled.ops, alone, profiled.device, *profiled.seconds(BEFORE_SHARE))
     except Endless as endless:
         refuse_endless(profiled.graph, str(endless))
         return Times()
@@ -66,9 +76,12 @@ def scale_to_whole(
     if profiled.device.kind == "cuda":
         said = replace(said, session_bytes=cuda.session_bytes())
     record = records.recall(ops, cache, alone)
-    if record is None and profiled.whole:
+    if record is None and profiled.whole and profiled.clock.over():
+        said = replace(said, whole_graph=f"not run: {TIME_UP}")
+    elif record is None and profiled.whole:
+        seconds, until = profiled.seconds(AFTER_SHARE)
         try:
-            whole = whole_graph.run(profiled.graph, ops, alone, profiled.device, profiled.seconds, earlier)
+            whole = whole_graph.run(profiled.graph, ops, alone, profiled.device, seconds, earlier, until)
         except CannotRun as refused:
             said = replace(said, whole_graph=f"not run: {refused}")
         else:

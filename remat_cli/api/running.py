@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import onnx
@@ -18,6 +18,7 @@ from remat_cli.checking.compare import Tolerance
 from remat_cli.errors import Usage
 from remat_cli.planning.loading import load_planned
 from remat_cli.planning.plans.planned import Planned
+from solvers.clock import FOREVER_SECONDS, Clock
 
 CODE = re.compile(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ")  # what the runtime's errors begin with
 
@@ -42,19 +43,22 @@ def verify(
     seed: int = 0,
     provider: str = "cpu",
     timeout: float | str = TIMEOUT,
+    time_limit: float | str | None = None,
     rtol: float = 0.0,
     atol: float = 0.0,
     level: str = "all",
     timing: float | str = 0.0,
+    report: Callable[[str], None] | None = None,
 ) -> Verified:
     """Run both models on the real runtime, each in a process of its own.
 
     - `plan`: what `solve` gave, or its file's path.
     - `feeds`: inputs by name, or a file of them; by default random and valid, by the `seed`.
-    - `provider`: "cpu" or "cuda". `timeout`: of each run.
+    - `provider`: "cpu" or "cuda". `timeout`: of each run; `time_limit`: of all.
     - `rtol`, `atol`: how far results may be off; by default the bits are the same.
     - `level`: of a default session's optimizations.
     - `timing`: seconds for timing both, their runs taking turns; what they took is `report.timed`.
+    - `report`: called with which run begins, of how many.
 
     Raises Mismatch where a promise fails.
 
@@ -64,11 +68,14 @@ def verify(
     """
     if not isinstance(feeds, str | os.PathLike | Mapping | None):
         raise Usage(f"feeds are arrays by name, or a file of them, not {type(feeds).__name__}")
+    heard = given.heard_by(report)
     trial = Trial(
         feeds=given.path_of(feeds, "feeds") if isinstance(feeds, str | os.PathLike) else feeds,
         seed=given.seed_of(seed),
         provider=word(provider, "provider"),
         timeout=given.seconds_of(timeout, "timeout"),
+        clock=Clock(FOREVER_SECONDS if time_limit is None else given.seconds_of(time_limit)),
+        report=lambda run, of, what: heard(f"run {run} of {of}: {what}"),
         near=Tolerance(number(rtol, "rtol"), number(atol, "atol")),
         level=word(level, "level"),
         seconds=given.seconds_of(timing, "timing"),

@@ -18,7 +18,7 @@ from remat_cli.checking.child import Reply
 from remat_cli.checking.compare import EXACT, IN_PIECES, Difference, Tolerance
 from remat_cli.checking.complaints import last_words, name_culprit
 from remat_cli.checking.exactness import Exactness, judge
-from remat_cli.checking.processes import Bench, InPlace
+from remat_cli.checking.processes import TIME_UP, Bench, InPlace
 from remat_cli.checking.varying import compare, noise_of, without
 from remat_cli.errors import BadInput
 from remat_cli.model.graph import Graph
@@ -139,10 +139,10 @@ def verify(
     besides = outside(graph) if bench.provider == "cpu" else 0
     bound = InPlace(graph.in_place, bool(graph.in_place))
     pair = _Pair(graph, rewritten, asked.near)
-    modes = {
-        kind.name: _compare(pair, bench, kind, besides, own=kind.name == session.name) for kind in (STRICT, DEFAULT)
-    }
+    own, other = (STRICT, DEFAULT) if session.name == STRICT.name else (DEFAULT, STRICT)
+    modes = {own.name: _compare(pair, bench, own, besides, own=True)}  # what is promised comes first: time may be short
     process = _process(pair, placement, session, bench)
+    modes[other.name] = _compare(pair, bench, other, besides, own=False)
     exactness: tuple[Exactness, ...] = ()
     if asked.right is not None and process.failed is None:
         exactness = _judged(graph, rewritten, session, asked.right, bench)
@@ -213,8 +213,8 @@ def _process(pair: _Pair, placement: Mapping[str, Any] | None, session: Session,
     fed = graph.resident if bench.provider == "cpu" else 0
     before, after = (None if reply.grew is None else fed + reply.grew for reply in (old, new))
     for name, reply in (("the original", old), ("the rewritten model", new)):
-        if reply.refused or reply.failed:
-            return Process(before, after, failed=f"{name} failed: {last_words(reply.refused or reply.failed or '')}")
+        if why := _failure(name, reply):
+            return Process(before, after, failed=why)
     differs, varies = compare(_results(graph), near, bench.results, partial(original, nudge=near == IN_PIECES))
     return Process(before, after, new.stray, differs, varies=varies)
 
@@ -231,13 +231,21 @@ def _compare(pair: _Pair, bench: Bench, kind: Session, outside: int, own: bool) 
     new = bench.run(rewritten, kind.name, runs, outputs="after.npz", in_place=bound)
     before, after = (_measured(reply, outside, kind.runs) for reply in (old, new))
     for name, reply in (("the original", old), ("the rewritten model", new)):
-        if reply.refused or reply.failed:
-            return Mode(before, after, failed=f"{name} failed: {last_words(reply.refused or reply.failed or '')}")
+        if why := _failure(name, reply):
+            return Mode(before, after, failed=why)
     turns = ("", " of the second run", " of the third run")[:runs]
     names = [f"{name}{turn}" for turn in turns for name in _results(graph)]
     again = partial(original, nudge=near == IN_PIECES)
     differs, varies = compare(names, near, partial(bench.results, runs=runs), again)
     return Mode(before, after, differs, varies=varies)
+
+
+def _failure(name: str, reply: Reply) -> str | None:
+    """Why a model gave no results, if it gave none."""
+    if reply is TIME_UP:
+        return f"time was up before {name} had run"
+    said = reply.refused or reply.failed
+    return f"{name} failed: {last_words(said)}" if said else None
 
 
 def _results(graph: Graph) -> list[str]:

@@ -21,6 +21,7 @@ import numpy as np
 
 from remat_cli.checking.child import Kernel, Reply, Request
 from remat_cli.checking.feeds import nudged
+from solvers.clock import FOREVER_SECONDS, Clock
 
 LONGEST_SECONDS = 1e6  # the longest timeout for a child: the operating system's calls take no much longer one
 
@@ -39,6 +40,8 @@ class InPlace:
 
 
 NOWHERE = InPlace()
+FOREVER = Clock(FOREVER_SECONDS)
+TIME_UP = Reply(failed="time was up")
 
 
 class Bench:
@@ -52,7 +55,9 @@ class Bench:
         threads: int = 0,
         report: Callable[[int, int, str], None] = nobody,
         level: str = "all",
+        clock: Clock = FOREVER,
     ) -> None:
+        self.clock = clock  # for all runs; each has `timeout` as well
         self.level = level  # the optimization level of default sessions
         self.provider = provider
         self.timeout = timeout
@@ -149,6 +154,10 @@ class Bench:
         )
         written = stem.with_suffix(".request.json")
         written.write_text(json.dumps(asdict(request)))
+        left = self.clock.left()
+        if left < self.timeout:
+            found = _carry_out(written, Path(request.reply), left) if left else TIME_UP
+            return TIME_UP if found.endless else found
         return _carry_out(written, Path(request.reply), self.timeout)
 
     def race(

@@ -13,6 +13,7 @@ from collections.abc import Callable, Container, Sequence
 
 import numpy as np
 
+from remat_cli.checking.child import Reply
 from remat_cli.checking.compare import Difference, Tolerance, differences
 
 FACTOR = 8.0  # times as far as the original was seen to be from itself: a few runs do not show the farthest
@@ -25,14 +26,16 @@ def compare(
     names: Sequence[str],
     near: Tolerance,
     results: Callable[[str], Sequence[np.ndarray]],
-    original: Callable[..., object],
+    original: Callable[..., Reply],
 ) -> tuple[Differences, Differences]:
     """`beyond_itself` for what both models left in before.npz and after.npz. `original` runs the first of them again,
     and `results` reads a file of results."""
     was = results("before.npz")
 
     def again() -> Sequence[Difference]:
-        original(outputs="again.npz")
+        reply = original(outputs="again.npz")
+        if reply.refused or reply.failed:
+            return ()
         return differences(names, was, results("again.npz"), near)
 
     return beyond_itself(differences(names, was, results("after.npz"), near), again)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     type=options.TIME,
     default="45s",
     show_default=True,
-    help="For all the measuring, if that is long enough.",
+    help="For all of it; what is not measured by then is estimated.",
 )
 @options.optimize
 @options.dims

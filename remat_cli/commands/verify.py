@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remat_cli.commands import options
+from solvers.clock import FOREVER_SECONDS, Clock
 
 if TYPE_CHECKING:
     from remat_cli.actions.verifying import Verified
@@ -32,6 +33,7 @@ SMALL_BYTES = 10_000_000  # bytes, and so is that
 @options.seed
 @click.option("--provider", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
 @click.option("--timeout", type=options.TIME, default="10m", show_default=True, help="For each run of a model.")
+@click.option("--time-limit", type=options.TIME, help="For all runs; what had no time is not as promised.")
 @click.option("--rtol", type=click.FloatRange(0), default=0.0, help="How far results may be off, as a share of each.")
 @click.option("--atol", type=click.FloatRange(0), default=0.0, help="And by how much besides; by default: same bits.")
 @click.option(
@@ -62,10 +64,11 @@ def command(plan: Path, model: Path | None, output: Path | None, as_json: bool, 
     from remat_cli.planning.loading import load_planned
     from remat_cli.saying.progress import Line
 
+    clock = Clock(given.pop("time_limit") or FOREVER_SECONDS)
     with Line(quiet) as line:
         line.say(f"reading {plan} ...")
         planned = load_planned(plan)
-        found, rewritten = _verified(planned, plan, model, output, given, line)
+        found, rewritten = _verified(planned, plan, model, output, given, line, clock)
     error = found.refusal("the rewritten model" if rewritten is None else rewritten.name)
     said = error_in(_object(found, rewritten), error)
     if output:
@@ -84,7 +87,13 @@ def command(plan: Path, model: Path | None, output: Path | None, as_json: bool, 
 
 
 def _verified(
-    planned: Planned, plan: Path, model: Path | None, output: Path | None, given: dict[str, Any], line: Line
+    planned: Planned,
+    plan: Path,
+    model: Path | None,
+    output: Path | None,
+    given: dict[str, Any],
+    line: Line,
+    clock: Clock,
 ) -> tuple[Verified, Path | None]:
     """What came of the runs, and the rewritten model, which is made if it is not there.
 
@@ -104,6 +113,7 @@ def _verified(
     seconds = TIMING_SECONDS if given.pop("timed") else 0.0
     heard = verifying.Trial(
         **given,
+        clock=clock,
         near=near,
         seconds=seconds,
         report=lambda run, of, what: line.say(f"run {run} of {of}: {what} ..."),

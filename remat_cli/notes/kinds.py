@@ -60,6 +60,7 @@ class PlanNote(StrEnum):
     PROBE_SAYS = "probe says"
     PROFILED_UNLIKE = "profiled, unlike"
     PROFILED_NOT_RUN = "profiled, not run"
+    PROFILED_IN_PART = "profiled in part"
 
 
 # notes about one plan that stood in the place of the new one; the next plan replaces them

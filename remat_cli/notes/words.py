@@ -43,7 +43,7 @@ SENTENCES: dict[str, str] = {
         "The plan is not verified, because only training builds of ONNX Runtime run this graph"
         " (`pip install onnxruntime-training`, for Python 3.11)."
     ),
-    PlanNote.NOT_RUN: "The plan is not verified, because the original model does not run here: {}",
+    PlanNote.NOT_RUN: "The plan is not verified, because the original model was not run here: {}",
     PlanNote.KERNELS_UNCHECKED: (
         "ONNX Runtime cannot load the rewritten model here, or the file holds more than 1 GiB of weights. So nobody"
         " checked whether default options pick the same kernels for it."
@@ -125,7 +125,11 @@ SENTENCES: dict[str, str] = {
     PlanNote.PROFILED_WHILE_BUSY: "This machine was busy (load {:.1f}), so times may read high.",
     PlanNote.PROBE_SAYS: "{}",
     PlanNote.PROFILED_UNLIKE: "The model does not run as predicted: {}",
-    PlanNote.PROFILED_NOT_RUN: "The model does not run here, so nothing of it is checked: {}",
+    PlanNote.PROFILED_NOT_RUN: "The model was not run here, so nothing of it is checked: {}",
+    PlanNote.PROFILED_IN_PART: (
+        "Time was up before {} of {} kinds of op were measured, so they are estimated. What was measured is kept: the"
+        " same command goes on from there, and --time-limit gives more."
+    ),
     SolverNote.LEAST_PEAK_REACHED: "The least peak that this method reaches is {:size}.",
     SolverNote.OVER_BUDGET: "The method's schedule needs {:size} once all effects are counted.",
     SolverNote.BOUND_IN_ORDER: f"The bound {_IN_ORDER}.",

@@ -28,11 +28,13 @@ from remat_cli.planning.targets.default import DefaultTarget
 from tests.remat_cli.kinds import model
 from tests.sampling import few
 
+pytestmark = pytest.mark.usefixtures("short_rounds")
+
 NEAR = 0.03
 
 
 def planned(path: Path, runtime: str, budget: str) -> Planned:
-    costs = remat.profile(path, threads=1, time_limit=1.0)
+    costs = remat.profile(path, threads=1, time_limit=300)
     return remat.solve(path, budget=budget, costs=costs, runtime=runtime, work_limit=500_000, cache=False)
 
 
@@ -54,7 +56,7 @@ def test_the_peak_is_as_foretold(kind: str, tmp_path: Path) -> None:
 def test_what_no_session_can_hold_is_proved(data: Path) -> None:
     """Inputs, weights and outputs are held together when a run ends, so onnxruntime measures no less of any model."""
     path = data / "torch_cnn.onnx"
-    costs = remat.profile(path, threads=1, time_limit=1.0)
+    costs = remat.profile(path, threads=1, time_limit=300)
     with pytest.raises(Infeasible, match=r"which is proved: .*outputs are held together") as caught:
         remat.solve(path, budget="17%", costs=costs, runtime="stock", work_limit=1_000_000, cache=False)
     said = re.search(r"at least [\d.]+% \(([\d.]+\w+)\)", str(caught.value))
@@ -80,7 +82,7 @@ def test_what_folding_holds_proves_nothing_of_plans_that_keep_from_it(tmp_path: 
     """The graph that default sessions run holds more at its end than the budget; the file's own ops hold less."""
     path = tmp_path / "rnn.onnx"
     path.write_bytes(model("rnn").SerializeToString())
-    costs = remat.profile(path, threads=1, time_limit=1.0)
+    costs = remat.profile(path, threads=1, time_limit=300)
     subject = given_subject(path, costs, {}, DEFAULT)
     floors = [DefaultTarget().held_at_the_end(one) for one in (subject.own, subject)]
     assert floors[0] < floors[1]
@@ -93,7 +95,7 @@ def test_what_folding_holds_proves_nothing_of_plans_that_keep_from_it(tmp_path: 
 @pytest.mark.slow
 def test_what_does_not_run_in_time_is_no_plan(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = data / "torch_cnn.onnx"
-    costs = remat.profile(path, threads=1, time_limit=1.0)
+    costs = remat.profile(path, threads=1, time_limit=300)
     monkeypatch.setattr(trials, "peaks", lambda *_: None)
     with pytest.raises(NoPlan, match="did not run in the time"):
         remat.solve(path, budget="80%", costs=costs, runtime="stock", work_limit=1_000_000, cache=False)

@@ -20,7 +20,9 @@ from remat_cli.planning.loading import load_subject
 from remat_cli.rewrite import rewrite
 from solvers.plan import lower
 
-QUICK = ("--device", "cpu", "--threads", "1", "--time-limit", "1s")
+pytestmark = pytest.mark.usefixtures("short_rounds")
+
+QUICK = ("--device", "cpu", "--threads", "1", "--time-limit", "5m")
 
 
 @pytest.fixture
@@ -268,3 +270,14 @@ def test_cuda_asked_for_in_vain_says_what_is_missing(remat, mlp, monkeypatch):
     assert ran.code == 2
     assert "driver" in ran.err
     assert "pip install" in ran.err
+
+
+def test_when_time_is_up_what_is_missing_is_estimated(remat, mlp, monkeypatch):
+    monkeypatch.setattr(OpBench, "_start", lambda *_: pytest.fail("a process was started after the end"))
+    ran = remat("profile", "m.onnx", "--device", "cpu", "--time-limit", "0.001s")
+    assert ran.code == 0
+    assert "Time was up before" in ran.err
+    costs = load(mlp.with_name("m.costs.yaml"))
+    assert {cost.how for cost in costs.ops.values()} <= {"estimated", "view"}
+    assert costs.whole.not_run == "time was up"
+    assert remat("profile", "m.onnx", "--strict", "--device", "cpu", "--time-limit", "0.001s").code == 3

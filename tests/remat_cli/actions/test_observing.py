@@ -11,6 +11,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tests.cli.running import Command
 
+pytestmark = pytest.mark.usefixtures("short_rounds")
+
 SHAPE = [128, 64]
 
 
@@ -62,7 +64,7 @@ def costs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.slow
 def test_what_a_subgraph_works_in_is_reckoned_with(costs: Path, remat: Command) -> None:
     model = made(costs.with_name("m.onnx"), _choice())
-    assert remat("profile", model, "--time-limit", "2s", "-q").code == 0
+    assert remat("profile", model, "--time-limit", "5m", "-q").code == 0
     assert "unlike" not in costs.read_text()
     assert (
         remat("solve", model, "--budget", "100%", "--work-limit", "1M", "-q", "-o", costs.with_name("m.plan.json")).code
@@ -77,7 +79,7 @@ def test_what_a_subgraph_works_in_is_reckoned_with(costs: Path, remat: Command) 
 @pytest.mark.slow
 def test_what_is_not_as_foretold_is_named(costs: Path, remat: Command) -> None:
     model = made(costs.with_name("m.onnx"), _half())
-    told = remat("profile", model, "--time-limit", "2s").err
+    told = remat("profile", model, "--time-limit", "5m").err
     assert "does not run as predicted" in told
     assert any(word in told for word in ("'down'", "'half'", "'up'"))
     assert "does not run as predicted" in remat("solve", model, "--budget", "100%", "--work-limit", "1M").out
@@ -86,10 +88,10 @@ def test_what_is_not_as_foretold_is_named(costs: Path, remat: Command) -> None:
 def test_what_does_not_run_here_is_named(costs: Path, remat: Command) -> None:
     """No kernel on a CPU adds to half-precision numbers at places; --json has the notes as well."""
     model = made(costs.with_name("m.onnx"), _sums_of_half())
-    told = remat("profile", model, "--time-limit", "2s", "--json")
-    assert any("does not run here" in note and "ScatterElements" in note for note in told.object["notes"])
+    told = remat("profile", model, "--time-limit", "5m", "--json")
+    assert any("was not run here" in note and "ScatterElements" in note for note in told.object["notes"])
     solved = remat("solve", model, "--budget", "100%", "--work-limit", "1M")
-    assert "not verified, because the original model does not run here" in solved.out
+    assert "not verified, because the original model was not run here" in solved.out
 
 
 def _sums_of_half() -> list[onnx.NodeProto]:

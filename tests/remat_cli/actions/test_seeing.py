@@ -22,6 +22,8 @@ from tests.remat_cli.kinds.chain import Chain
 from tests.remat_cli.strict_session import session
 from tests.sampling import few
 
+pytestmark = pytest.mark.usefixtures("short_rounds")
+
 
 def saved(kind: str, folder: Path) -> Path:
     path = folder / "m.onnx"
@@ -32,7 +34,7 @@ def saved(kind: str, folder: Path) -> Path:
 @pytest.mark.parametrize("kind, values", few([("kept_rows", 1), ("distinct", 2)], 1, several=True))
 def test_sizes_that_data_makes_are_as_seen(kind: str, values: int, tmp_path: Path) -> None:
     path = saved(kind, tmp_path)
-    costs = remat.profile(path, threads=1, time_limit=1.0)
+    costs = remat.profile(path, threads=1, time_limit=300)
     assert len(costs.dims) == values
     plan = remat.solve(path, budget="92%", costs=costs, work_limit=2_000_000, cache=False)
     (note,) = (sentence(note) for note in plan.subject.notes if note.kind == PlanNote.SEEN_IN_A_RUN)
@@ -45,7 +47,7 @@ def test_sizes_that_data_makes_are_as_seen(kind: str, values: int, tmp_path: Pat
 @pytest.mark.slow
 def test_a_plan_for_seen_sizes_runs_on_other_data(tmp_path: Path) -> None:
     path = saved("kept_rows", tmp_path)
-    costs = remat.profile(path, threads=1, time_limit=1.0)
+    costs = remat.profile(path, threads=1, time_limit=300)
     graph = ingest(path, costs.dims)
     feeds = feeds_of(graph, ops_of(graph), seed=7)
     for name, budget in (("remat", "80%"), ("stock", "100%")):
@@ -64,8 +66,8 @@ def by_default(made: onnx.ModelProto) -> onnxruntime.InferenceSession:
 @pytest.mark.slow
 def test_what_is_stated_is_not_seen(tmp_path: Path) -> None:
     path = saved("kept_rows", tmp_path)
-    (name,) = remat.profile(path, threads=1, time_limit=1.0).dims
-    costs = remat.profile(path, threads=1, time_limit=1.0, dims={name: 17})
+    (name,) = remat.profile(path, threads=1, time_limit=300).dims
+    costs = remat.profile(path, threads=1, time_limit=300, dims={name: 17})
     assert dict(costs.dims) == {name: 17}
     assert "sizes" not in (costs.whole.seen or "")
 
@@ -76,9 +78,9 @@ def test_from_paper_nothing_is_seen(tmp_path: Path) -> None:
 
 
 def test_what_other_data_may_run_is_named(tmp_path: Path) -> None:
-    costs = remat.profile(saved("if_wide", tmp_path), threads=1, time_limit=1.0)
+    costs = remat.profile(saved("if_wide", tmp_path), threads=1, time_limit=300)
     assert "what If 'n" in costs.whole.seen
-    assert remat.profile(saved("if_known", tmp_path), threads=1, time_limit=1.0).whole.seen is None
+    assert remat.profile(saved("if_known", tmp_path), threads=1, time_limit=300).whole.seen is None
 
 
 def test_what_is_dropped_is_a_share(tmp_path: Path) -> None:
@@ -95,4 +97,4 @@ def test_a_loop_that_never_ends_is_refused_in_time(tmp_path: Path, monkeypatch: 
     path = tmp_path / "m.onnx"
     path.write_bytes(Chain("endless", 0).with_twist(endless).SerializeToString())
     with pytest.raises(remat.BadInput, match=r"did not end within [\d.]+ s on random inputs; a Loop that data ends"):
-        remat.profile(path, threads=1, time_limit=1.0)
+        remat.profile(path, threads=1, time_limit=300)
