@@ -85,7 +85,7 @@ def ask(
     earlier = question.earlier
     if searching and (first := cheapest_known(asked, earlier)):
         asked.keep(first)  # whatever comes, there is this
-        asked = replace(asked, at_hand=first.cost - sum(node.cost for node in subject.problem.nodes))
+        asked = replace(asked, at_hand=first.cost - sum(node.cost for node in first.subject.problem.nodes))
         earlier = (plan_file(first), *earlier)  # with its places, which took time to find
 
     def search() -> Answer:
@@ -186,7 +186,7 @@ def _solver(subject: Subject, question: Question, stands: Answer | None = None) 
         options = {**(METHODS[question.method].unbudgeted or {}), **options}
     plans = (*question.known, *(question.starts if takes_plans(question.method) else ()))
     orders = _numbered(subject, plans)
-    if stands is not None and stands.schedule.plan is not None:
+    if stands is not None and stands.schedule.plan is not None and stands.subject.nodes == subject.nodes:
         orders.append(reduced(subject.problem).shrink(stands.schedule.plan.order()))
     if orders:
         options["candidates"] = tuple(orders)
@@ -194,7 +194,8 @@ def _solver(subject: Subject, question: Question, stands: Answer | None = None) 
 
 
 def _numbered(subject: Subject, plans: Sequence[PlanFile]) -> list[tuple[int, ...]]:
-    """The plans' orders, of the problem that solvers are asked."""
+    """The plans' orders, of the problem that solvers are asked; those of another graph of the model have none."""
+    plans = [plan for plan in plans if (plan.graph, plan.pieces) == (subject.graph_planned, subject.pieces)]
     smaller = reduced(subject.problem) if plans else None
     found = [number_program(plan.program, subject.nodes, subject.values).order() for plan in plans]
     return [smaller.shrink(order) for order in found] if smaller else []

@@ -18,6 +18,7 @@ from remat_cli.formats.files import sha256, write_whole
 from remat_cli.formats.program import fault, number_program
 from remat_cli.limits import TEXT_BYTES
 from remat_cli.model.promise import Promise
+from remat_cli.model.proved import Proved
 from remat_cli.model.sessions import STRICT, Session, kind_of
 from remat_cli.reading import parse_json, read_whole, written_by_newer
 from solvers.plan import Plan
@@ -59,7 +60,7 @@ class PlanFile:
     seed: int
     limits: Searched
     status: str
-    bound: float | None
+    bound: float | None  # the cost that no schedule of the class named in `notes` goes below
     peak: int
     cost: int
     baseline_peak: int
@@ -74,6 +75,7 @@ class PlanFile:
     in_place: dict[str, str] = field(default_factory=dict)  # outputs that are written over these inputs
     asked: dict[str, Any] = field(default_factory=dict)  # the parts of the question that differ from the defaults
     pieces: dict[str, Any] | None = field(default=None, repr=False)  # the ops that were cut before planning
+    bound_any_order: float | None = None  # the cost that no schedule goes below; older files do not say it
 
     @property
     def kind(self) -> Session:
@@ -86,6 +88,11 @@ class PlanFile:
     def time(self) -> int:
         """The predicted time of a step: the cost with that of the ops that rewriting adds, as far as known."""
         return self.promises.time or self.cost
+
+    @property
+    def proved(self) -> Proved:
+        """What is proved of the cost."""
+        return Proved(self.cost, self.bound, self.bound_any_order)
 
     @property
     def overhead(self) -> float:
@@ -172,6 +179,7 @@ def _plan(data: dict[str, Any], path: Path) -> PlanFile:
         in_place=_in_place(data.get("in_place", {}), path),
         asked=_field({"asked": {}, **data}, "asked", dict, path),
         pieces=_pieces(data.get("pieces"), path),
+        bound_any_order=_field({"bound_any_order": None, **data}, "bound_any_order", hints["bound_any_order"], path),
     )
 
 
@@ -189,6 +197,7 @@ _SPECIAL = frozenset(
         "in_place",
         "asked",
         "pieces",
+        "bound_any_order",
     }
 )
 

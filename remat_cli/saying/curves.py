@@ -106,9 +106,10 @@ def _rows(curve: Curve) -> list[Sequence[str]]:
 
 
 def _row(curve: Curve, point: Point) -> Sequence[str]:
-    """One row of the table. Where the method needs more than the budget, a budget that is enough is in brackets."""
+    """One row of the table. Where the method needs more than the budget, a budget that is enough is in brackets. The
+    bound is of every plan, whatever its order."""
     needs = "-" if point.least_peak is None else f"({_enough(point.least_peak)})"
-    bound = point.bound if point.bound is not None else point.bound_any_order
+    bound, gap = point.bound_any_order, point.proved and point.proved.gap_any_order
     row = (
         point.method,
         show_bytes(point.budget),
@@ -116,7 +117,7 @@ def _row(curve: Curve, point: Point) -> Sequence[str]:
         needs if point.peak is None else show_bytes(point.peak),
         "-" if point.overhead is None else f"{point.overhead:+.2%}",
         "-" if bound is None else f"{max(0.0, bound / max(curve.before.cost, 1) - 1):+.2%}",
-        "-" if point.gap is None else f"{point.gap:.2%}",
+        "-" if gap is None else f"{gap:.2%}",
         point.status.value,
         f"{point.seconds:.1f}",
     )
@@ -150,6 +151,7 @@ def _bounds_said(curve: Curve) -> list[str]:
     if curve.least_peak is not None:
         least = f"{show_bytes(curve.least_peak)} (--budget {curve.least_peak})"
         words.append(
-            f"The least budget with a plan is {least}. As it stands the model holds {show_bytes(curve.whole)}."
+            f"Of what was tried, {least} is the least with a plan. As it stands the model holds"
+            f" {show_bytes(curve.whole)}."
         )
     return words

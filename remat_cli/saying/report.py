@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from remat_cli.model.promise import Promise
+from remat_cli.model.proved import Proved
 from remat_cli.model.sessions import Session
 from remat_cli.notes.words import sentences
 from remat_cli.planning.plans.breakdown import Breakdown, at_peaks
@@ -193,8 +194,8 @@ def _row(name: str, before: int, after: int, show: Callable[[int], str]) -> Row:
 def status_line(answer: Answer) -> str:
     """The budget, how good the plan is, and whether more time may help: one line."""
     words = f"{answer.status.value} within {show_bytes(answer.budget)} ({answer.method}, {answer.seconds:.1f} s)"
-    if answer.gap is not None:
-        words += f": at most {_slower(answer, answer.gap)}"
+    if answer.proved and (said := slower(answer.proved)):
+        words += f": at most {said}"
     if answer.cached:
         return words + "; kept from before (--force searches again)"
     if not METHODS[answer.method].proof:
@@ -203,14 +204,13 @@ def status_line(answer: Answer) -> str:
     return words + ENDED.get("limit" if why == "work" and answer.cut else why, "")
 
 
-def _slower(answer: Answer, gap: float) -> str:
-    """How much slower than the best possible plan this one is at most, as far as its bound tells."""
-    cost, least = answer.schedule.outcome, answer.bound_any_order
-    if cost is None or least is None:
-        return f"{show_share(gap)} slower than the bound"
-    over = max(0.0, cost.cost / max(least, 1) - 1)
-    words = f"{show_share(over)} slower than the fastest plan possible"
-    return words + (f", {show_share(gap)} in this order of ops" if least < (answer.bound or 0) else "")
+def slower(proved: Proved) -> str:
+    """How much slower than the best possible plan this one is at most, as far as bounds tell."""
+    every, own = proved.gap_any_order, proved.closer_in_order
+    if every is None:
+        return "" if own is None else f"{show_share(own)} slower than the bound"
+    words = f"{show_share(every)} slower than the fastest plan possible"
+    return words if own is None else f"{words}, {show_share(own)} in this order of ops"
 
 
 def table(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str:

@@ -147,7 +147,8 @@ def _answer_of(plan: PlanFile, subject: Subject, found: Answer) -> Answer:
     numbers, outcome = replay(plan, subject.problem, subject.nodes, subject.values)
     status, result = Status(plan.status), found.schedule.result
     best = max((bound for bound in (plan.bound, result.bound) if bound is not None), default=None)
-    any_order = plan.bound if status is Status.OPTIMAL else result.bound_any_order
+    proofs = plan.bound_any_order, result.bound_any_order
+    any_order = max((bound for bound in proofs if bound is not None), default=None)
     other = Result(status, numbers.order(), best, bound_any_order=any_order, grounds=result.grounds)
     return replace(
         found,

@@ -60,6 +60,11 @@ class Planned:
         return self.recorded.bound
 
     @property
+    def bound_any_order(self) -> float | None:
+        """The cost that no schedule can go below, in whatever order it first computes the ops."""
+        return self.recorded.bound_any_order
+
+    @property
     def overhead(self) -> float:
         """The overhead of recomputation and of the ops that rewriting adds, as far as those are known."""
         return self.recorded.overhead
@@ -67,7 +72,12 @@ class Planned:
     @property
     def gap(self) -> float | None:
         """How far from the least cost possible this may be, as a share of the bound."""
-        return None if self.bound is None else max(0.0, (self.cost - self.bound) / max(self.bound, 1))
+        return self.recorded.proved.gap
+
+    @property
+    def gap_any_order(self) -> float | None:
+        """How far from the least cost of all plans this may be, in whatever order; None if nothing was proved."""
+        return self.recorded.proved.gap_any_order
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from remat_cli.formats.planfile import PlanFile
+from remat_cli.model.proved import Proved
 from remat_cli.model.sessions import kind_of
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.plans.notebook import overhead_by_budget, shown
@@ -84,10 +85,13 @@ class Point:
         return self.plan.overhead if self.plan else None
 
     @property
+    def proved(self) -> Proved | None:
+        """What is proved of the plan's cost."""
+        return None if self.plan is None else Proved(self.plan.cost, self.bound, self.bound_any_order)
+
+    @property
     def gap(self) -> float | None:
-        if self.plan is None or self.bound is None:
-            return None
-        return max(0.0, (self.plan.cost - self.bound) / max(self.bound, 1))
+        return None if self.proved is None else self.proved.gap
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -205,7 +209,14 @@ def _tell(point: Point, points: Sequence[Point], gap: float) -> Point:
         status = Status.OPTIMAL
     return replace(
         point,
-        plan=replace(best.plan, budget=point.budget, method=point.method, status=status.value, bound=bound),
+        plan=replace(
+            best.plan,
+            budget=point.budget,
+            method=point.method,
+            status=status.value,
+            bound=bound,
+            bound_any_order=floor,
+        ),
         status=status,
         bound=bound,
         bound_any_order=floor,
@@ -233,6 +244,10 @@ def envelope(points: Iterable[Point]) -> list[Point]:
 
 
 def knee(points: Iterable[Point]) -> Point | None:
-    """The knee: the point at which memory times time is least. Below it, time grows faster than memory shrinks."""
+    """The knee: the point at which memory times time is least. Below it, time grows faster than memory shrinks.
+
+    At an end of the range nothing is known of what lies beyond, so that there is no knee.
+    """
     curve = envelope(points)
-    return min(curve, key=lambda point: point.budget * (point.time or 0)) if len(curve) > 2 else None
+    least = min(curve, key=lambda point: point.budget * (point.time or 0), default=None)
+    return least if least is not None and least not in (curve[0], curve[-1]) else None

@@ -33,6 +33,7 @@ def plan_file(answer: Answer) -> PlanFile:
         limits=Searched(answer.limits.clock.seconds, answer.limits.gap, answer.limits.clock.most),
         status=answer.status.value,
         bound=answer.bound,
+        bound_any_order=answer.bound_any_order,
         peak=outcome.peak,
         cost=outcome.cost,
         baseline_peak=answer.baseline.peak,

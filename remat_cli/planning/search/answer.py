@@ -13,6 +13,7 @@ from typing import Any
 
 from remat_cli.errors import Usage, meant
 from remat_cli.model.promise import Promise
+from remat_cli.model.proved import Proved
 from remat_cli.model.quantities import Budget
 from remat_cli.model.sessions import Session
 from remat_cli.notes.kinds import PlanNote
@@ -147,10 +148,14 @@ class Answer:
         return _round_up(self.schedule.result.bound_any_order)
 
     @property
+    def proved(self) -> Proved | None:
+        """What is proved of the plan's cost."""
+        outcome = self.schedule.outcome
+        return None if outcome is None else Proved(outcome.cost, self.bound, self.bound_any_order)
+
+    @property
     def gap(self) -> float | None:
-        if self.bound is None or self.schedule.outcome is None:
-            return None
-        return max(0.0, (self.schedule.outcome.cost - self.bound) / max(self.bound, 1))
+        return None if self.proved is None else self.proved.gap
 
     @property
     def recomputed(self) -> int | None:

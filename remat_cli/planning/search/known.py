@@ -72,7 +72,10 @@ def cheapest_known(request: PlanRequest, plans: Iterable[PlanFile]) -> Answer | 
 
 
 def _as_answer(request: PlanRequest, found: Answer, known: PlanFile) -> Answer | None:
-    """The known plan as an answer, if it fits and costs less than the plan found."""
+    """The known plan as an answer, if it fits and costs less than the plan found. It may be of the file's own ops,
+    where others are planned first."""
+    if known.graph != request.subject.graph_planned:
+        request = replace(request, subject=request.subject.own)
     try:
         order = number_program(known.program, request.subject.nodes, request.subject.values).order()
         plan, outcome = evaluate(request.subject.problem, order)

@@ -61,11 +61,13 @@ def refused(subject: Subject, budget: int, method: str, limits: Limits, session:
 
 
 def held_as_it_is(subject: Subject, session: Session) -> int:
-    """The budget that the model needs without a plan."""
+    """The budget that the model needs without a plan: what is counted, and at least what a plan that is the model as
+    it is has live."""
     subject = subject.as_given
+    live = subject.before().peak
     if subject.graph is None:
-        return subject.before().peak
-    return target_of(session).counted(_figures(subject, subject.graph, session).promise)
+        return live
+    return max(live, target_of(session).counted(_figures(subject, subject.graph, session).promise))
 
 
 def share_base(subject: Subject, session: Session) -> int:

@@ -21,7 +21,7 @@ from remat_cli.notes.words import sentences
 from remat_cli.saying.page.packing import pack
 from remat_cli.saying.report import held_words
 from remat_cli.saying.showing import Shown, again
-from remat_cli.saying.units import show_bytes, show_time
+from remat_cli.saying.units import show_bytes, show_share, show_time
 
 SCRIPTS = ("data.js", "timeline.js", "moment.js", "statements.js", "curve.js", "start.js")
 
@@ -89,8 +89,12 @@ def _cards(found: Shown) -> Iterator[tuple[str, str, str]]:
         yield "held by the process", held_words(plan.promises, plan.kind), "foretold" if grows else "promised"
     times = sum(found.lines[1].again)
     yield "computed again", str(times), f"of {len(found.plan.order())} computes"
-    if plan.bound is not None:
-        yield "at most from the least time", f"{max(0.0, after.cost / max(plan.bound, 1) - 1):.2%}", "proved"
+    every, own = plan.proved.gap_any_order, plan.proved.closer_in_order
+    if every is not None:
+        within = "" if own is None else f", {show_share(own)} in this order of ops"
+        yield "at most slower than the fastest plan possible", show_share(every), f"proved{within}"
+    elif own is not None:
+        yield "at most from the bound", show_share(own), "proved, of the schedules that the notes name"
 
 
 CURVE = """<section aria-labelledby="trade">

@@ -70,3 +70,13 @@ def test_the_knee_is_where_memory_times_time_is_least() -> None:
     assert found is not None
     assert found.budget == 6
     assert knee(curve[:2]) is None
+
+
+def test_the_end_of_a_range_is_no_knee() -> None:
+    steep, flat = {10: 100, 8: 200, 6: 400}, {10: 100, 8: 101, 6: 102}
+    for costs in (steep, flat):
+        curve = [
+            Point(budget=budget, method="auto", status=Status.FEASIBLE, plan=plan(cost, budget, budget))
+            for budget, cost in costs.items()
+        ]
+        assert knee(curve) is None

@@ -1,0 +1,38 @@
+"""What is proved of a plan's cost: how far it is, at most, from the least.
+
+Invariant: every face that says how near a plan is to the best one asks here, and says of which schedules that holds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """`bound`: the cost that no schedule goes below that first computes the ops in the plan's order;
+    `bound_any_order`: the same of every schedule."""
+
+    cost: int
+    bound: float | None = None
+    bound_any_order: float | None = None
+
+    @property
+    def gap(self) -> float | None:
+        """How far the cost is from the bound for the plan's order, as a share of it."""
+        return _gap(self.cost, self.bound)
+
+    @property
+    def gap_any_order(self) -> float | None:
+        """How far the cost is from the bound for all orders, as a share of it."""
+        return _gap(self.cost, self.bound_any_order)
+
+    @property
+    def closer_in_order(self) -> float | None:
+        """The gap in the plan's order, where that says more than the gap over all orders does."""
+        every, own = self.gap_any_order, self.gap
+        return own if own is not None and (every is None or own < every) else None
+
+
+def _gap(cost: int, bound: float | None) -> float | None:
+    return None if bound is None else max(0.0, (cost - bound) / max(bound, 1))
