@@ -16,6 +16,7 @@ from remat_cli.formats.planfile import PlanFile
 from remat_cli.planning.plans.record import plan_file
 from remat_cli.planning.search.answer import Answer, answer, find_solver
 from remat_cli.planning.subjects.subject import Subject
+from remat_cli.planning.time_plan import PIECES_SHORTEST_SECONDS, PIECES_WALKS_SHARE
 from solvers.methods.exact.low_walks import lowest
 from solvers.orders.bounds import PeakBound, peak_bound, widest_node
 from solvers.orders.evict import RULES
@@ -34,11 +35,9 @@ TRIES = 4  # short searches, each of which has its part of the time for choosing
 CHEAP_SHARE = 0.02  # of the model's time: where a plan takes no more in addition, no finer pieces are tried
 DEAR_SHARE = 0.3  # of the model's time: plans that take more in addition become much cheaper in a longer search, and
 LIKE_TIMES = 1.25  # of the least extra time are then no sign of which pieces are best
-WALKS_SHARE = 0.5  # of the time left for choosing pieces, for the walks of one choice
 NEAR_TIMES = 1.5  # of the extra time that pieces take, and whole ops may still turn out cheaper
 NEAR_PEAK_TIMES = 1.25  # of the peak that pieces reach, and whole ops may still turn out leaner;
 FAR_PEAK_TIMES = 1.5  # of it, if no bound denies that
-SHORTEST_SECONDS = 2.0  # with less left no other pieces are tried
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +60,11 @@ class ToPlan:
 def leanest(start: Subject, finer: Iterator[Subject], limits: Limits, share: float | None = None) -> ToPlan:
     """The coarsest of those whose least peak, as walks reach it, is about the least. `share`: how much longer than the
     model as it was given it may take. Where work is used up, pieces are judged as they stand."""
-    best = first = _walked(start, limits.share(WALKS_SHARE))
+    best = first = _walked(start, limits.share(PIECES_WALKS_SHARE))
     for subject in finer:
         if limits.clock.interrupts():
             break
-        found = _walked(subject, limits.share(WALKS_SHARE))
+        found = _walked(subject, limits.share(PIECES_WALKS_SHARE))
         if _held_in_time(found, share) < (1 - LOWER_SHARE) * _held_in_time(best, share):
             best = found
     least = _held_in_time(best, share)
@@ -122,9 +121,9 @@ def cheapest(start: Subject, finer: Iterator[Subject], budget: int, limits: Limi
     """
 
     def walked(subject: Subject) -> Answer:
-        return _walked(subject, limits.share(WALKS_SHARE), _room(subject, budget, ROOM_SHARE))
+        return _walked(subject, limits.share(PIECES_WALKS_SHARE), _room(subject, budget, ROOM_SHARE))
 
-    every, walks = [walked(start)], limits.share(WALKS_SHARE)
+    every, walks = [walked(start)], limits.share(PIECES_WALKS_SHARE)
     while _wants_finer(every, budget, walks) and (subject := next(finer, None)):
         every.append(walked(subject))
     roomy = next((at for at, one in enumerate(every) if _has_room(one, budget)), len(every) - 1)
@@ -135,7 +134,7 @@ def cheapest(start: Subject, finer: Iterator[Subject], budget: int, limits: Limi
         if not waiting and not _is_cheap(found) and (subject := next(finer, None)):
             waiting.append(len(every))
             every.append(walked(subject))
-        if not waiting or limits.clock.over() or (found and limits.clock.left() < SHORTEST_SECONDS):
+        if not waiting or limits.clock.over() or (found and limits.clock.left() < PIECES_SHORTEST_SECONDS):
             break
         at = waiting.pop(0)
         one = _planned(every[at], budget, limits.share(1 / tries))

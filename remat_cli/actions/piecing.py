@@ -27,13 +27,11 @@ from remat_cli.planning.search.least import least_needed
 from remat_cli.planning.search.untouched import held_as_it_is, too_small
 from remat_cli.planning.subjects.in_pieces import Piecewise
 from remat_cli.planning.subjects.subject import Subject
-from remat_cli.planning.time_plan import OFFER_SECONDS, PIECES_SHARE, WHOLE_SHARE
+from remat_cli.planning.time_plan import OFFER_SECONDS, PIECES_MEASURED_SECONDS, PIECES_SHARE, WHOLE_SHARE
 from remat_cli.results.memory import Memory
 from remat_cli.saying.units import show_bytes
 from solvers.notes import Note
 from solvers.problem import Limits
-
-MEASURING_SECONDS = 10.0  # at most, for the ops of one graph in pieces
 
 
 def narrowed(graph: Graph, most: int, exact: bool = False) -> Found:
@@ -98,13 +96,13 @@ def _cut_for(
         return ToPlan(subject)
     if subject.graph is None:
         raise Usage(f"{subject.path} is a bare problem, which has no ops that could be cut; leave out --pieces")
-    if session.robust:
+    if not session.takes_pieces:
         raise Usage("ops in pieces are planned for --runtime remat alone; leave out --runtime stock, or --pieces")
     start = _as_listed(subject.graph, asked)
     if not start.regions and budget is not None and held_as_it_is(subject, session) <= budget:
         return ToPlan(subject)
     begin()
-    model = Piecewise(subject, timed_here(subject, min(MEASURING_SECONDS, PIECES_SHARE**2 * limits.clock.left())))
+    model = Piecewise(subject, timed_here(subject, min(PIECES_MEASURED_SECONDS, PIECES_SHARE**2 * limits.clock.left())))
     least = model.subject(start) if start.regions else subject
     if asked.how == OFF:
         return ToPlan(least)
@@ -147,7 +145,7 @@ def offered(found: Answer, limits: Limits, memory: Memory | None = None) -> Answ
         found.found
         or subject.graph is None
         or subject.pieces
-        or session.robust
+        or not session.takes_pieces
         or found.says(PlanNote.HELD_IN_ANY_CASE)
     ):
         return found

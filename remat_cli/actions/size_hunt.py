@@ -57,7 +57,7 @@ class SizeQuestion:
     pieces: PiecesAsked = WHOLE
 
     def check(self) -> None:
-        if self.pieces.wanted and self.session.robust:
+        if self.pieces.wanted and not self.session.takes_pieces:
             raise Usage("ops in pieces are planned for --runtime remat alone; leave out --runtime stock, or --pieces")
         if unknown := [name for name in (self.method, *self.baselines) if name not in METHODS]:
             raise Usage(f"there is no method '{unknown[0]}'; {meant(unknown[0], METHODS)}")

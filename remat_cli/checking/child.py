@@ -222,7 +222,8 @@ def _keep(results: list[Any], request: Request, number: int = 0) -> None:
 
     if request.outputs:
         with open(f"{request.outputs}.{number}", "wb") as file:
-            np.savez(file, **{f"output_{place}": result for place, result in enumerate(results)})
+            plain = (result.astype(str) if result.dtype == object else result for result in map(np.asarray, results))
+            np.savez(file, **{f"output_{place}": result for place, result in enumerate(plain)})
 
 
 def _kernels(trace: Path, provider: str) -> list[dict[str, Any]]:

@@ -187,7 +187,7 @@ class Bench:
         """The results of each run, one after the other."""
         found = []
         for number in range(runs):
-            with np.load(self.folder / f"{outputs}.{number}", allow_pickle=True) as stored:
+            with np.load(self.folder / f"{outputs}.{number}") as stored:
                 found += [stored[f"output_{place}"] for place in range(len(stored.files))]
         return found
 

@@ -25,6 +25,11 @@ class Session:
     runs: int = 1
 
     @property
+    def takes_pieces(self) -> bool:
+        """Whether plans of ops in pieces are made for it: optimizers would not leave the pieces as they are."""
+        return not self.robust
+
+    @property
     def grows(self) -> bool:
         """Whether its arena grows as it likes, so that what the process comes to hold is foretold about."""
         return self.runtime == STOCK

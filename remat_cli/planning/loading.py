@@ -217,7 +217,7 @@ def _of_costs(graph: Graph, costs: Costs | None, target: Target, written_out: bo
         yield Note(PlanNote.ESTIMATED if target.online else PlanNote.ESTIMATED_AND_TRACED)
     elif not costs.measured and not target.online:
         yield Note(PlanNote.FROM_PAPER_AND_TRACED)
-    as_it_runs = written_out and not target.session.robust
+    as_it_runs = written_out and not target.plans_file
     if costs is None and as_it_runs:
         yield Note(PlanNote.WRITTEN_OUT, ("values of 16 bits are computed in float32",))
     elif costs is None and not written_out and (why := narrow(graph)):

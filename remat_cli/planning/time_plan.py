@@ -17,6 +17,9 @@ EVALUATIONS_KEPT = 3  # Checking the plan and writing it take about as long as t
 
 # Where ops in pieces are asked for, short searches say how many pieces are best.
 PIECES_SHARE = 0.4  # All of these searches together have this much.
+PIECES_WALKS_SHARE = 0.5  # Of that, the walks of one choice have this much of what is left.
+PIECES_SHORTEST_SECONDS = 2.0  # With less left, no other pieces are tried.
+PIECES_MEASURED_SECONDS = 10.0  # The ops of one graph in pieces are measured for at most this long.
 WHOLE_SHARE = 0.4  # The search with whole ops, which pieces must not come out worse than, has this much.
 OFFER_SECONDS = 20.0  # After a refusal, this is the most for saying what pieces would do.
 

@@ -1,4 +1,5 @@
-// The Mersenne Twister with the algorithms of numpy's legacy generator, so that a seed says the same on every machine.
+// The Mersenne Twister with the algorithms of numpy's legacy generator: a seed gives the same draws on every machine. What
+// a search makes of them is the same wherever the C library rounds exp and pow alike.
 //
 // `Random random(seed)` draws what numpy.random.RandomState(seed) does: `uniform` is its random_sample, `below` its
 // randint for bounds up to 2**32 (held by tests/solvers/test_native.py).

@@ -1,7 +1,7 @@
 """Makes a candidate fit: as it is, with its ops moved about, or in a block that was packed for longer.
 
-Invariant: a repair changes the order of computes and the places of values, never the cost. Only a walk changes the
-cost.
+Invariant: what a repaired candidate costs and needs is that of its own order, by `simulate`'s word. Where ops may be
+computed again its cost can be another, which its note says.
 """
 
 from __future__ import annotations

@@ -1,0 +1,70 @@
+"""What ARCHITECTURE and docstrings state of the code, where no type and no contract of imports holds it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("remat_cli", "profiles", "solvers")
+SOLVE = ("planning", "actions/solving.py", "actions/piecing.py", "actions/piece_choice.py", "actions/piece_timing.py")
+ASK_WHETHER_OPTIMIZERS_RUN = {
+    "remat_cli/model/sessions.py",
+    "remat_cli/rewrite/__init__.py",
+    "remat_cli/planning/targets/target.py",
+    "remat_cli/actions/emitting.py",
+    "remat_cli/actions/session_writing.py",
+}
+
+
+def modules(*places: str) -> Iterator[tuple[str, ast.Module]]:
+    for place in places:
+        path = ROOT / place
+        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+            yield file.relative_to(ROOT).as_posix(), ast.parse(file.read_text())
+
+
+def test_few_ask_what_kind_of_session_it_is() -> None:
+    found = {
+        name
+        for name, tree in modules("remat_cli")
+        if any(isinstance(node, ast.Attribute) and node.attr == "robust" for node in ast.walk(tree))
+    }
+    assert found <= ASK_WHETHER_OPTIMIZERS_RUN
+
+
+def test_the_time_of_a_solve_is_divided_in_one_place() -> None:
+    for name, tree in modules(*(f"remat_cli/{place}" for place in SOLVE)):
+        if name == "remat_cli/planning/time_plan.py":
+            continue
+        lines = (ROOT / name).read_text().splitlines()
+        for node in tree.body:
+            if isinstance(node, ast.Assign):
+                names = [one.id for target in node.targets for one in ast.walk(target) if isinstance(one, ast.Name)]
+                seconds = any(one.endswith("_SECONDS") for one in names)
+                share = any(one.endswith("_SHARE") for one in names) and "of the time" in lines[node.lineno - 1]
+                assert not seconds, f"{name}: {names}"
+                assert not share, f"{name}: {names}"
+
+
+def test_nothing_is_pickled() -> None:
+    for name, tree in modules(*PACKAGES):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.keyword) and node.arg == "allow_pickle":
+                assert isinstance(node.value, ast.Constant), name
+                assert node.value.value is False, name
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                every = {alias.name for alias in node.names} | {getattr(node, "module", "") or ""}
+                assert "pickle" not in every, name
+
+
+def test_targets_know_the_search_as_a_type_alone() -> None:
+    """The contracts of imports do not count what is imported for types."""
+    for name, tree in modules("remat_cli/planning/targets"):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("remat_cli.planning.search"):
+                assert (node.module, [alias.name for alias in node.names]) == (
+                    "remat_cli.planning.search.request",
+                    ["PlanRequest"],
+                ), name
