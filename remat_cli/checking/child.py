@@ -222,8 +222,10 @@ def _keep(results: list[Any], request: Request, number: int = 0) -> None:
 
     if request.outputs:
         with open(f"{request.outputs}.{number}", "wb") as file:
-            plain = (result.astype(str) if result.dtype == object else result for result in map(np.asarray, results))
-            np.savez(file, **{f"output_{place}": result for place, result in enumerate(plain)})
+            arrays: dict[str, Any] = {}
+            for place, result in enumerate(map(np.asarray, results)):  # objects are strings, which would be pickled
+                arrays[f"output_{place}"] = result.astype(str) if result.dtype == object else result
+            np.savez(file, **arrays)
 
 
 def _kernels(trace: Path, provider: str) -> list[dict[str, Any]]:
