@@ -57,14 +57,3 @@ def test_nothing_is_pickled() -> None:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 every = {alias.name for alias in node.names} | {getattr(node, "module", "") or ""}
                 assert "pickle" not in every, name
-
-
-def test_targets_know_the_search_as_a_type_alone() -> None:
-    """The contracts of imports do not count what is imported for types."""
-    for name, tree in modules("remat_cli/planning/targets"):
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("remat_cli.planning.search"):
-                assert (node.module, [alias.name for alias in node.names]) == (
-                    "remat_cli.planning.search.request",
-                    ["PlanRequest"],
-                ), name
