@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 
 class Cooling(NamedTuple):
-    """`hot`: the rise in cost that is accepted with a probability of 1/e at the beginning."""
+    """`temperature`: at the beginning, the rise in cost that is accepted with a probability of 1/e."""
 
     moves: int
-    hot: float
+    temperature: float
     seed: int
 
 

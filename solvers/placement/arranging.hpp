@@ -20,11 +20,11 @@ inline std::tuple<Owned<i64>, i64, i64> arrange(Ints tables, Ints begin, i64 bud
                                 priced.cooling.seed);
     i64 lacking = above(arrays, order_of(s), room), over = excess(s) + WEIGHT * lacking;
     Owned<i64> best(0);
-    priced.run(s, halt, [&] { spread(t, s); }, [&](double heat) {
+    priced.run(s, halt, [&] { spread(t, s); }, [&](double temperature) {
         const i64 cost = s.total;
         attempt(t, s, priced.price, reorder_only, 0.0);  // what is live fits here: places are what is wanted
         if (!s.logged) return lacking == 0;
-        const double most = -heat * std::log(1.0 - s.random.uniform());  // by which it may become worse
+        const double most = -temperature * std::log(1.0 - s.random.uniform());  // by which it may become worse
         const auto is_too_bad = [&](i64 now) {
             return static_cast<double>(s.total - cost) + priced.price * static_cast<double>(now - over) > most;
         };

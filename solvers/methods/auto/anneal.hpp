@@ -67,13 +67,13 @@ inline Record descend(const Tables& t, State& s, PricedCooling priced, bool reor
         record.write_down(s);
         spread(t, s);
     };
-    priced.run(s, halt, spread_anew, [&](double heat) {
+    priced.run(s, halt, spread_anew, [&](double temperature) {
         const i64 cost = s.total;
         attempt(t, s, priced.price, reorder_only, CLEARING);
         if (s.logged) {
             const i64 now = excess(s);
             const double rise = static_cast<double>(s.total - cost) + priced.price * static_cast<double>(now - over);
-            if (rise <= 0 || s.random.uniform() < std::exp(-rise / heat)) {
+            if (rise <= 0 || s.random.uniform() < std::exp(-rise / temperature)) {
                 over = now;
                 if (record.is_beaten_by(over, s.total))
                     record.note_best(s, over);

@@ -1,4 +1,4 @@
-// The loop of simulated annealing over orders: how hot it is at each move, and how dear a byte over the budget.
+// The loop of simulated annealing over orders: the temperature at each move, and how dear a byte over the budget.
 #pragma once
 
 #include "solvers/methods/auto/clearing.hpp"
@@ -35,12 +35,12 @@ struct PricedCooling {
             price /= PRICE_FACTOR;
     }
 
-    // Make the moves, each by `try_move(heat)`, which says whether it has come to an order that fits. `spread_anew`
+    // Make the moves, each by `try_move(temperature)`, which says whether it has come to an order that fits. `spread_anew`
     // is called where gaps are used up.
     template <class Spread, class Try>
     void run(State& s, Halt halt, Spread spread_anew, Try try_move) {
         i64 fitting = 0, spread_at = 0;
-        cooling.run(halt, [&](i64 number, double heat) {
+        cooling.run(halt, [&](i64 number, double temperature) {
             if (is_full(s) || (s.crowded && number - spread_at >= between_spreads(s))) {
                 spread_anew();
                 spread_at = number;
@@ -50,7 +50,7 @@ struct PricedCooling {
                 fitting = 0;
             }
             s.logged = 0;
-            fitting += try_move(heat);
+            fitting += try_move(temperature);
         });
     }
 };

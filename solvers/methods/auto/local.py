@@ -20,7 +20,7 @@ from solvers.problem import Problem
 
 NOTHING = 1 << 62  # more bytes over budget than any order has
 NO_ROOF, NO_PEAK = 1 << 60, -1
-_HEATS = (1e-3, 1e-2, 3e-4, 3e-3)  # shares of the cost of everything once
+_TEMPERATURES = (1e-3, 1e-2, 3e-4, 3e-3)  # shares of the cost of everything once
 _COOLER = (3e-5, 3e-4, 1e-5, 1e-4)  # the same for large graphs, where one op is a smaller share of everything
 LARGE = 2000  # nodes from which on a graph is large
 _PRICES = (3.0, 30.0, 0.5)  # prices of a byte over budget, where 1 is the cost of making an average byte
@@ -40,7 +40,7 @@ class LocalSearch:
     times."""
 
     def __init__(self, problem: Problem, budget: int, seed: int, roof: int | None = None) -> None:
-        self.heats = _COOLER if len(problem.nodes) > LARGE else _HEATS
+        self.temperatures = _COOLER if len(problem.nodes) > LARGE else _TEMPERATURES
         self.arrays = arrays_of(problem.ended())
         self.tables = pack(self.arrays)
         self.nodes = len(self.arrays.cost)
@@ -56,9 +56,9 @@ class LocalSearch:
 
         `reorder_only`: nothing is repeated more often than in the order given.
         """
-        heat = self.heats[number % len(self.heats)]
-        price = _PRICES[number // len(self.heats) % len(_PRICES)]
-        cooling = self.cool(number, moves, heat, price)
+        temperature = self.temperatures[number % len(self.temperatures)]
+        price = _PRICES[number // len(self.temperatures) % len(_PRICES)]
+        cooling = self.cool(number, moves, temperature, price)
         return self.descend(order, cooling, clock, bool(number // 2 % 2), reorder_only)
 
     def descend(
@@ -78,9 +78,9 @@ class LocalSearch:
     def peak(self, ended: Ints) -> int:
         return measure(self.arrays, ended)[1] - self.resident
 
-    def cool(self, number: int, moves: int, heat: float, price: float) -> PricedCooling:
-        """The cooling of a go. `heat`: a share of the cost of everything once; `price`: of a byte over the budget,
-        where 1 is the cost of making an average byte."""
+    def cool(self, number: int, moves: int, temperature: float, price: float) -> PricedCooling:
+        """The cooling of a go. `temperature`: a share of the cost of everything once; `price`: of a byte over the
+        budget, where 1 is the cost of making an average byte."""
         seed = (self.seed * 10_000 + number) * _SEED_FACTOR % (1 << 32)
         price *= self.price
-        return PricedCooling(Cooling(moves, heat * self.total, seed), price, _DEAREST_FACTOR * price)
+        return PricedCooling(Cooling(moves, temperature * self.total, seed), price, _DEAREST_FACTOR * price)

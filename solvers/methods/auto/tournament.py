@@ -22,8 +22,8 @@ from solvers.orders.measure import memory_of
 from solvers.side_by_side import in_lots, side_by_side
 
 NAME = "tournament"
-# the heat, as a share of the cost of everything once, and the price of a byte over budget, where 1 is the cost of
-# making an average byte
+# the temperature, as a share of the cost of everything once, and the price of a byte over budget, where 1 is the cost
+# of making an average byte
 _KINDS = ((1e-4, 30.0), (1e-3, 30.0), (1e-4, 100.0), (1e-3, 100.0), (1e-2, 100.0), (1e-4, 300.0), (1e-5, 30.0))
 _FIRST, _LATER = 14, 7  # goes from each order in the first round, and in a later one
 _SHORTEST, _LONGER = 1 / 32, 1.6  # the length of the first goes, in usual ones, and that of a later round's
@@ -80,7 +80,7 @@ class Tournament:
         return found
 
     def _go(self, standing: _Standing, kind: tuple[float, float], moves: int) -> Callable[[], Ints]:
-        """A go of that heat and price, yet to be called."""
+        """A go of that temperature and price, yet to be called."""
         self.goes += 1
         cooling = self.local.cool(self.goes * _SEEDS, moves, *kind)
         return lambda: self.local.descend(standing.steps, cooling, self.best.limits.clock).order

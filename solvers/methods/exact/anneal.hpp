@@ -18,12 +18,12 @@ class Annealing {
     // Move about. Returns the moves made.
     i64 run() {
         i64 made = 0;
-        cooling_.run(Halt(), [&](i64, double heat) {
+        cooling_.run(Halt(), [&](i64, double temperature) {
             cost_ = s.total;
             over_ = s.excess;
             logged_ = 0;
             if (!move()) return;
-            if (is_taken(heat)) {
+            if (is_taken(temperature)) {
                 made += 1;
                 keep_best();
             } else {
@@ -71,10 +71,10 @@ class Annealing {
 
     bool is_logged(i64 key) const { return std::find(log_, log_ + logged_, key) != log_ + logged_; }
 
-    bool is_taken(double heat) {
+    bool is_taken(double temperature) {
         if (s.excess != over_) return s.excess < over_;
         const i64 rise = s.total - cost_;
-        return rise <= 0 || random_.uniform() < std::exp(static_cast<double>(-rise) / heat);
+        return rise <= 0 || random_.uniform() < std::exp(static_cast<double>(-rise) / temperature);
     }
 
     void keep_best() {

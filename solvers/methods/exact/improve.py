@@ -26,7 +26,7 @@ from solvers.orders.measure import memory_of
 from solvers.problem import Problem
 
 _MOVES = 10_000_000  # the most work of a go: moves times nodes
-_HEATS = (3e-3, 1e-3, 3e-4)  # shares of the cost
+_TEMPERATURES = (3e-3, 1e-3, 3e-4)  # shares of the cost
 _LARGE = 500  # in nodes: from here on a walk takes longer than some milliseconds
 _VERY_LARGE = 4000  # in nodes: from here on a walk takes a good part of a second
 _FEWEST = 6  # rules tried on any graph
@@ -98,13 +98,13 @@ class Improver:
 
     def mend(self, order: Ints) -> None:
         """Anneal from the order of the relaxation's answer, which may not quite fit."""
-        for _ in _HEATS:
+        for _ in _TEMPERATURES:
             if self.done():
                 return
             self.turn = replace(self.turn, tries=self.turn.tries + 1)
             self.best.offer(self._anneal(order, self.turn.tries), ANNEALING)
 
-    def polish(self, patience: int = len(_HEATS)) -> None:
+    def polish(self, patience: int = len(_TEMPERATURES)) -> None:
         """Anneal until so many goes in a row have found nothing."""
         idle = 0
         while idle < patience and not self.done():
@@ -139,9 +139,9 @@ class Improver:
         state = start(self.tables, self.budget, order)
         least = state[TOTAL] if state[EXCESS] == 0 else 1 << 60
         keys, best = keys_in(state).copy(), np.array([least, 0])
-        heat = _HEATS[seed % len(_HEATS)] * max(1, self.total)
+        temperature = _TEMPERATURES[seed % len(_TEMPERATURES)] * max(1, self.total)
         moves = min(12_000, max(1000, _MOVES // nodes))
-        anneal_runs(self.tables, state, keys, best, Cooling(moves, heat, self.limits.seed * 1000 + seed))
+        anneal_runs(self.tables, state, keys, best, Cooling(moves, temperature, self.limits.seed * 1000 + seed))
         return order_of(keys[: best[1]], nodes) if best[1] else order
 
     def _window(self, order: Ints, turn: Turn, stopped: Callable[[], bool]) -> Turn:

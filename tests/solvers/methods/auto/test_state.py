@@ -27,8 +27,8 @@ def test_what_is_kept_is_what_is_there(seed: int) -> None:
     budget = int(0.8 * memory_of(plain, np.arange(last)).max()) - problem.resident
     roof, order = budget * 11 // 10, np.arange(last + 1)
     for part in range(6):
-        heat = 0.3 * sum(node.cost for node in problem.nodes)
-        cooling = PricedCooling(Cooling(150, heat, 7 * seed + part), 0.5, 5.0)
+        temperature = 0.3 * sum(node.cost for node in problem.nodes)
+        cooling = PricedCooling(Cooling(150, temperature, 7 * seed + part), 0.5, 5.0)
         order, held, excess, total, best, least, cost = annealed(tables, order, budget, roof, cooling, part == 3)
         anew, excess_anew, total_anew = held_by(tables, order, budget, roof)
         assert held.tolist() == anew.tolist()
