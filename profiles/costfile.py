@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 
 from profiles.costs import ABSURD_NS, BadCosts, Costs, Fit, OpCost
+from profiles.plain_yaml import not_plain
 from profiles.totals import Totals
 
 SCHEMA = "remat-costs/1"
@@ -65,8 +66,8 @@ def load(path: Path) -> Costs:
     """Read and check a cost file. Raises BadCosts, which names the place."""
     try:
         text = _text(path)
-        if wrong := _not_plain(text):
-            raise BadCosts(f"{path}: {wrong}")
+        if wrong := not_plain(text, FILE_DEPTH, _loader()):
+            raise BadCosts(f"{path}:{wrong[0]}: {wrong[1]}")
         return parse(yaml.load(text, Loader=_loader()), str(path))
     except (OSError, UnicodeDecodeError) as error:
         raise BadCosts(f"{path}: cannot be read: {error}") from error
@@ -85,21 +86,6 @@ def _text(path: Path) -> str:
     if path.stat().st_size > FILE_BYTES:
         raise BadCosts(f"{path}: has {path.stat().st_size} bytes; a cost file may have {FILE_BYTES}")
     return path.read_text(encoding="utf-8")
-
-
-def _not_plain(text: str) -> str | None:
-    """Checks before anything is built from the text: no deeper nesting than cost files have, and no aliases."""
-    depth = 0
-    event: Any
-    for event in yaml.parse(text, Loader=_loader()):
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > FILE_DEPTH:
-            return f"is nested more than {FILE_DEPTH} deep"
-        if getattr(event, "anchor", None):
-            return f"has the anchor or alias {event.anchor!r}; cost files have none"
-        if getattr(event, "tag", None):
-            return f"has the tag {event.tag!r}; cost files have none"
-    return None
 
 
 def parse(document: Any, where: str) -> Costs:

@@ -22,7 +22,7 @@ from remat_cli.planning.targets.same_kernels import rewrite_surely
 from remat_cli.rewrite import Rewritten, original, promise_as_is
 from remat_cli.rewrite.external import bring
 from remat_cli.rewrite.functions import DOMAIN, with_functions
-from remat_cli.saying.units import show_bytes
+from remat_cli.units import show_bytes
 from solvers.problem import Problem
 
 MESSAGE_BYTES = 2**31 - 1  # bytes that protobuf writes in one message

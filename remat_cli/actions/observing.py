@@ -22,7 +22,7 @@ from remat_cli.model.graph import Graph, Op
 from remat_cli.model.problem_of import as_it_stands, problem_of
 from remat_cli.model.sessions import STRICT
 from remat_cli.onnx_graph.walk import has_subgraph
-from remat_cli.saying.units import show_bytes
+from remat_cli.units import show_bytes
 from solvers.clock import Clock
 from solvers.problem import Problem
 from solvers.schedule import baseline

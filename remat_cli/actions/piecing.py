@@ -29,7 +29,7 @@ from remat_cli.planning.subjects.in_pieces import Piecewise
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.time_plan import OFFER_SECONDS, PIECES_MEASURED_SECONDS, PIECES_SHARE, WHOLE_SHARE
 from remat_cli.results.memory import Memory
-from remat_cli.saying.units import show_bytes
+from remat_cli.units import show_bytes
 from solvers.notes import Note
 from solvers.problem import Limits
 

@@ -31,7 +31,7 @@ from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.kinds import target_of
 from remat_cli.results.memory import Memory
 from remat_cli.saying.refusals import gradients_held
-from remat_cli.saying.units import show_bytes
+from remat_cli.units import show_bytes
 from solvers.problem import Limits, Status
 from solvers.registry import DEFAULT, METHODS
 

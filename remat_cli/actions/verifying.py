@@ -33,7 +33,7 @@ from remat_cli.model.sessions import Session
 from remat_cli.planning.plans.notebook import bars, shown
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.search.untouched import is_untouched
-from remat_cli.saying.units import show_bytes
+from remat_cli.units import show_bytes
 from solvers.clock import Clock
 
 TIMEOUT = 600.0  # seconds

@@ -28,7 +28,7 @@ from remat_cli.model.problem_of import problem_of
 from remat_cli.model.signatures import feeds_of
 from remat_cli.onnx_graph.load import load
 from remat_cli.saying.report import table
-from remat_cli.saying.units import show_bytes, show_time
+from remat_cli.units import show_bytes, show_time
 from solvers.schedule import baseline
 
 SLOWER_TIMES = 1000  # than on paper: a hundredth of the speed, a dozen runs

@@ -15,7 +15,7 @@ from remat_cli.batch import schema
 from remat_cli.batch.expect import Check
 from remat_cli.batch.run import JobReport
 from remat_cli.errors import BadInput
-from remat_cli.saying.units import show_bytes
+from remat_cli.units import show_bytes
 
 REPORT_BYTES = 2**28  # the most bytes of a report
 Key = tuple[str, ...]

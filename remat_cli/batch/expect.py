@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from remat_cli.saying.units import show_bytes
+from remat_cli.units import show_bytes
 
 STATUS_RANKS = ("feasible", "optimal in this order", "optimal")  # each status includes all before it
 OTHERWISE_CODE = 6  # the exit code of an unexpected result

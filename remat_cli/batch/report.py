@@ -17,7 +17,7 @@ from remat_cli.batch import schema
 from remat_cli.batch.baseline import Before, change_of
 from remat_cli.batch.run import JobReport
 from remat_cli.results.versions import versions
-from remat_cli.saying.units import show_bytes
+from remat_cli.units import show_bytes
 
 FORMAT = "remat-report/1"
 COLUMNS = (

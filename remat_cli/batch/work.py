@@ -36,7 +36,7 @@ from remat_cli.results.store import Store, folder, key_of
 from remat_cli.results.versions import versions
 from remat_cli.saying.progress import SearchWords
 from remat_cli.saying.report import as_object
-from remat_cli.saying.units import show_time
+from remat_cli.units import show_time
 from solvers.clock import limited
 from solvers.problem import Limits, Progress
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from profiles.plain_yaml import not_plain
 from remat_cli.errors import BadInput
 
 FILE_BYTES = 2**24  # bytes of a file
@@ -47,7 +48,8 @@ def read(path: Path) -> Tree:
 
 def parse(text: str, path: Path) -> Tree:
     try:
-        _check_plain(text, path)
+        if wrong := not_plain(text, NESTING_LEVELS, yaml.SafeLoader):
+            raise BadInput(f"{path}:{wrong[0]}: {wrong[1]}")
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
@@ -58,20 +60,6 @@ def parse(text: str, path: Path) -> Tree:
         raise BadInput(f"{path}:1: it is empty")
     tree = Tree(path, None, {})
     return Tree(path, _value(node, (), tree), tree.lines)
-
-
-def _check_plain(text: str, path: Path) -> None:
-    depth = 0
-    event: Any
-    for event in yaml.parse(text, Loader=yaml.SafeLoader):
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        line = event.start_mark.line + 1
-        if depth > NESTING_LEVELS:
-            raise BadInput(f"{path}:{line}: it is nested more than {NESTING_LEVELS} deep")
-        if getattr(event, "anchor", None):
-            raise BadInput(f"{path}:{line}: the anchor or alias {event.anchor!r} means nothing here; write it out")
-        if getattr(event, "tag", None):
-            raise BadInput(f"{path}:{line}: the tag {event.tag!r} means nothing here")
 
 
 def _value(node: yaml.Node, place: Place, tree: Tree) -> Any:

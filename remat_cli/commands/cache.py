@@ -102,14 +102,14 @@ def _object(entry: Entry) -> dict[str, Any]:
 
 
 def _count(entries: Sequence[Entry]) -> str:
-    from remat_cli.saying.units import show_bytes
+    from remat_cli.units import show_bytes
 
     return f"{len(entries)} results, {show_bytes(sum(entry.bytes for entry in entries))}"
 
 
 def _table(entries: Iterable[Entry]) -> str:
     from remat_cli.saying.report import table
-    from remat_cli.saying.units import show_bytes
+    from remat_cli.units import show_bytes
 
     rows = [["key", "model", "method", "session", "budget", "status", "overhead", "used"]]
     for entry in entries:

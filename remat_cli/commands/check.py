@@ -61,7 +61,7 @@ def command(
 
 
 def _lines(proved: Proved) -> Iterator[str]:
-    from remat_cli.saying.units import show_bytes, show_time
+    from remat_cli.units import show_bytes, show_time
 
     within = "" if proved.budget is None else f"within {show_bytes(proved.budget)} ({proved.budget} bytes)"
     own, every = "with the recorded order of first computes", "whatever its order of first computes"

@@ -91,7 +91,7 @@ def _how_to_run(emitted: Emitted, destination: Path) -> list[str]:
 
 def _predicted(emitted: Emitted) -> str:
     from remat_cli.saying.report import table
-    from remat_cli.saying.units import show_bytes, show_time
+    from remat_cli.units import show_bytes, show_time
 
     before, after = emitted.before, emitted.rewritten.promise
     rows = [["predicted", "before", "after", "change"]]

@@ -155,7 +155,7 @@ def _found(
     from remat_cli.actions.largest import Listeners, find_largest
     from remat_cli.results.memory import Memory
     from remat_cli.results.store import Store, folder
-    from remat_cli.saying.units import show_time
+    from remat_cli.units import show_time
     from solvers.problem import Limits
 
     store = Store(folder(), lambda words: click.echo(f"remat: {words}", err=True))

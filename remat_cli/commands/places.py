@@ -63,7 +63,7 @@ def _object(found: Places, destination: Path, written: list[str]) -> dict[str, A
 
 
 def _words(found: Places, destination: Path, written: list[str]) -> str:
-    from remat_cli.saying.units import show_bytes
+    from remat_cli.units import show_bytes
 
     placement = found.placement
     block = f"a block of {show_bytes(placement.block)}"

@@ -79,7 +79,7 @@ def _figures(subject: Subject) -> dict[str, Any]:
 
 
 def _line(path: Path, figures: dict[str, Any]) -> str:
-    from remat_cli.saying.units import show_bytes, show_time
+    from remat_cli.units import show_bytes, show_time
 
     return (
         f"{path}: {figures['nodes']} ops, {figures['values']} values; every op once takes "

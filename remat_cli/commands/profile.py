@@ -120,7 +120,7 @@ def _compared(found: Profiled, costs: Costs, seconds: float) -> TimeDifference:
 
 def _tell_ahead(model: Path, asked: ProfileQuestion, as_json: bool) -> None:
     from remat_cli.actions.profiling import ahead
-    from remat_cli.saying.units import show_time
+    from remat_cli.units import show_time
 
     plan = ahead(model, asked)
     if as_json:
@@ -150,7 +150,7 @@ def _object(found: Profiled, costs: Costs, destination: Path, difference: TimeDi
 def _tell(found: Profiled, costs: Costs, destination: Path, difference: TimeDifference | None) -> None:
     from remat_cli.actions.profiling import named_refused
     from remat_cli.notes.words import sentences
-    from remat_cli.saying.units import show_time
+    from remat_cli.units import show_time
 
     total = f"{costs.total} FLOPs" if costs.unit == "flops" else show_time(costs.total)
     click.echo(f"{destination}: {len(costs.ops)} ops, {total}; {_where_from(found)}")
@@ -174,7 +174,7 @@ def _where_from(found: Profiled) -> str:
 
 def _against_whole(costs: Costs) -> str:
     """Both sums beside the time of the whole graph."""
-    from remat_cli.saying.units import show_time
+    from remat_cli.units import show_time
 
     whole, alone, total = costs.whole.whole_graph, costs.whole.alone or 0, costs.total
     if not isinstance(whole, int):

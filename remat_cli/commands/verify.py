@@ -174,7 +174,7 @@ def _summary(found: Verified) -> str:
 def _times(found: Verified, plan: Planned) -> Iterator[str]:
     """Both models' times beside those that the costs foretell."""
     from profiles.measure import BUSY
-    from remat_cli.saying.units import show_time
+    from remat_cli.units import show_time
 
     timed, foretold = found.report.timed, (plan.recorded.baseline_cost, plan.recorded.promises.time)
     if timed is None:
@@ -197,7 +197,7 @@ def _times(found: Verified, plan: Planned) -> Iterator[str]:
 
 def _heavier(weight: Process | None, said: int | None) -> Iterator[str]:
     """Where the process is not as heavy as it was said to be."""
-    from remat_cli.saying.units import show_bytes
+    from remat_cli.units import show_bytes
 
     if weight is None or weight.after is None or said is None:
         return
@@ -211,7 +211,7 @@ def _heavier(weight: Process | None, said: int | None) -> Iterator[str]:
 
 def _others(report: Verification, promised: str, same: str) -> Iterator[str]:
     """The sessions that the plan is not for, in a line each."""
-    from remat_cli.saying.units import show_bytes
+    from remat_cli.units import show_bytes
 
     for name in ("strict", "default"):
         if name == promised:
@@ -271,7 +271,7 @@ def _outputs(mode: Mode | Process, same: str) -> str:
 def _row(
     name: str, mode: Mode | Process, before: int | None, after: int | None, said: int | None, same: str
 ) -> list[str]:
-    from remat_cli.saying.units import show_bytes
+    from remat_cli.units import show_bytes
 
     change = f"{after / before - 1:+.2%}" if before and after else ""
     shown = ["" if size is None else show_bytes(size) for size in (before, after, said)]

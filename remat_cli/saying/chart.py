@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from remat_cli.planning.plans.timeline import Timeline
-from remat_cli.saying.units import show_bytes, show_time
+from remat_cli.units import show_bytes, show_time
 
 LABEL = 9  # width in letters of the sizes on the left
 NARROWEST = LABEL + 12

@@ -15,7 +15,7 @@ from remat_cli.model.quantities import Budget
 from remat_cli.notes.words import sentences
 from remat_cli.planning.plans.points import Curve, Point, Ran
 from remat_cli.saying.report import table
-from remat_cli.saying.units import show_bytes
+from remat_cli.units import show_bytes
 
 Plans = Mapping[tuple[str, int], str]  # the path of the plan file of a method at a budget, where one was written
 

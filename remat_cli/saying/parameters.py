@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from remat_cli.gradient.parameters import Parameter
 from remat_cli.saying.report import table
-from remat_cli.saying.units import show_bytes
+from remat_cli.units import show_bytes
 
 LARGEST_ROWS = 8  # rows of the table, unless all are asked for
 

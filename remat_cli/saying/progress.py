@@ -11,7 +11,7 @@ from types import TracebackType
 
 from remat_cli.planning.time_plan import PartTimes
 from remat_cli.saying.terminal import clip, writes_over
-from remat_cli.saying.units import show_time
+from remat_cli.units import show_time
 from solvers.problem import Progress
 
 PATIENCE_SECONDS = 2.0  # how long the same words stand before the line counts seconds

@@ -15,7 +15,7 @@ from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.least import least_needed
 from remat_cli.planning.search.untouched import bytes_counted, share_base
 from remat_cli.planning.subjects.subject import Subject
-from remat_cli.saying.units import show_bytes
+from remat_cli.units import show_bytes
 from solvers.problem import Status
 
 FEW_BYTES = 1000  # a smaller budget is probably a mistake, unless the model itself is as small

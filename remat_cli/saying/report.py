@@ -18,7 +18,7 @@ from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.least import least_needed
 from remat_cli.planning.search.untouched import bytes_counted
 from remat_cli.planning.subjects.subject import Subject
-from remat_cli.saying.units import show_bytes, show_share, show_time
+from remat_cli.units import show_bytes, show_share, show_time
 from solvers.plan import Plan
 from solvers.problem import Status
 from solvers.registry import METHODS

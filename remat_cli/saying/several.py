@@ -13,7 +13,7 @@ from remat_cli.planning.plans.breakdown import Breakdown
 from remat_cli.planning.plans.roles import Role
 from remat_cli.saying.report import table
 from remat_cli.saying.showing import Shown
-from remat_cli.saying.units import show_bytes, show_time
+from remat_cli.units import show_bytes, show_time
 
 
 @dataclass(frozen=True, slots=True)

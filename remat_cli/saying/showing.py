@@ -21,7 +21,7 @@ from remat_cli.planning.plans.timeline import Timeline, timeline
 from remat_cli.planning.subjects.fusing import as_fused
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.saying.report import before_and_after, breakdown_table, held_rows, table
-from remat_cli.saying.units import show_bytes, show_time
+from remat_cli.units import show_bytes, show_time
 from solvers.methods.mincut.traffic import Traffic, traffics_of
 from solvers.plan import Plan
 from solvers.simulate import Outcome

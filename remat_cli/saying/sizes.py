@@ -10,7 +10,7 @@ from typing import Any
 from remat_cli.planning.plans.sizes import Largest
 from remat_cli.planning.targets.kinds import target_of
 from remat_cli.saying.report import table
-from remat_cli.saying.units import show_bytes
+from remat_cli.units import show_bytes
 
 
 def as_object(found: Largest, dim: str, plan: str) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from torch import fx
 
 from profiles.roofline import names
 from remat_cli.errors import RematWarning as RematWarning
-from remat_cli.saying.units import show_bytes
 from remat_cli.torch import dropout, layouts
 from remat_cli.torch import joint as joints
 from remat_cli.torch.aiming import Aim, Aimed, Foretold, aim
@@ -36,6 +35,7 @@ from remat_cli.torch.remembering import Order
 from remat_cli.torch.seeds import seeds
 from remat_cli.torch.sharing import GraphRoom, furnish
 from remat_cli.torch.written import recall_written, remember_written
+from remat_cli.units import show_bytes
 from solvers.clock import Clock
 from solvers.schedule import baseline, evaluate
 

@@ -16,7 +16,6 @@ from torch import fx
 
 from remat_cli.formats import problemfile
 from remat_cli.model.problem_of import Named
-from remat_cli.saying.units import show_bytes
 from remat_cli.torch.backend import Backend
 from remat_cli.torch.inductor import InductorPartitioner
 from remat_cli.torch.lowering import Lowered
@@ -24,6 +23,7 @@ from remat_cli.torch.named import named as by_name
 from remat_cli.torch.named import remat
 from remat_cli.torch.partition import Partitioner, PlannedJoint
 from remat_cli.torch.skipped import told
+from remat_cli.units import show_bytes
 from solvers.schedule import baseline
 
 BETWEEN = "what runs in eager between the graphs is in no figure, and in no budget"

@@ -14,8 +14,8 @@ import torch
 from torch import fx
 
 from remat_cli.errors import RematWarning
-from remat_cli.saying.units import show_bytes
 from remat_cli.torch.partition import PlannedJoint
+from remat_cli.units import show_bytes
 from solvers.schedule import evaluate
 
 Place = tuple[int, int | None]  # an argument, with its dimension, or None for its value

@@ -18,7 +18,6 @@ from typing import Any
 import torch
 
 from remat_cli.errors import RematWarning
-from remat_cli.saying.units import show_bytes
 from remat_cli.torch.allowance import Allowance
 from remat_cli.torch.lowering import Lowered
 from remat_cli.torch.metering import Meter
@@ -26,6 +25,7 @@ from remat_cli.torch.partition import PlannedJoint
 from remat_cli.torch.private import at_the_end_of_backward, disable
 from remat_cli.torch.reading import plain_tensors_of
 from remat_cli.torch.sharing import ForwardRun, GraphRoom, Need, divide, need_of, whole_peak
+from remat_cli.units import show_bytes
 
 NOTHING = Need()  # for a graph without a plan
 

@@ -55,7 +55,7 @@ def test_any_name_survives(ops):
         ("remat-costs/1", "remat-costs/9", "remat-costs/9"),
         ("how: measured", "how: guessed", "'guessed'"),
         ("ops:", "ops: [", "not YAML"),
-        ("kind: cpu", "kind: !!python/object/apply:os.system ['true']", "has the tag"),
+        ("kind: cpu", "kind: !!python/object/apply:os.system ['true']", "the tag"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path, old, new, words):

@@ -10,10 +10,10 @@ import torch
 from torch import nn
 
 import remat_cli.torch as remat_torch
-from remat_cli.saying.units import show_bytes
 from remat_cli.torch.allowance import allowance_of
 from remat_cli.torch.estimates import estimates
 from remat_cli.torch.partition import Partitioner
+from remat_cli.units import show_bytes
 from solvers.clock import limited
 from tests.torch.steps import backend, measured, step, twin
 from tests.torch.test_users_modules import trained

@@ -10,7 +10,6 @@ import torch
 from torch import nn
 
 import remat_cli.torch as remat_torch
-from remat_cli.saying.units import show_bytes
 from remat_cli.torch.allowance import allowance_of
 from remat_cli.torch.backend import Backend
 from remat_cli.torch.beside import state_bytes
@@ -18,6 +17,7 @@ from remat_cli.torch.device_memory import usable_bytes
 from remat_cli.torch.estimates import estimates
 from remat_cli.torch.metering import Meter
 from remat_cli.torch.partition import Partitioner
+from remat_cli.units import show_bytes
 from solvers.clock import limited
 from tests.sampling import few
 from tests.torch.steps import measured, step, twin

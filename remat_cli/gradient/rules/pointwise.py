@@ -46,7 +46,7 @@ def _power_slope(op: Taped, base: Tensor, exponent: Tensor) -> Tensor:
         return base.like(1.0) if power == 1 else base * 2.0
     if power == 3:
         return base * base * 3.0
-    return base * 0.0 if power == 0 else op.tape.op("Pow", base, base.like(power - 1)) * power
+    return op.tape.op("Pow", base, base.like(power - 1)) * power
 
 
 def _extreme(op: Taped, dy: Tensor) -> list[Tensor]:

@@ -6,9 +6,7 @@ Invariant: every figure in the file is the Answer's; nothing that changes from r
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 
-from remat_cli.formats import planfile
 from remat_cli.formats.planfile import PlanFile, Searched
 from remat_cli.formats.program import name_program
 from remat_cli.model.promise import Promise
@@ -49,7 +47,3 @@ def plan_file(answer: Answer) -> PlanFile:
         placement=asdict(answer.placement) if answer.placement else None,
         asked=dict(answer.asked),
     )
-
-
-def write(path: Path, answer: Answer) -> None:
-    planfile.write(plan_file(answer), path)

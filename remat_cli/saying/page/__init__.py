@@ -21,7 +21,7 @@ from remat_cli.notes.words import sentences
 from remat_cli.saying.page.packing import pack
 from remat_cli.saying.report import held_words
 from remat_cli.saying.showing import Shown, again
-from remat_cli.saying.units import show_bytes, show_share, show_time
+from remat_cli.units import show_bytes, show_share, show_time
 
 SCRIPTS = ("data.js", "timeline.js", "moment.js", "statements.js", "curve.js", "start.js")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from remat_cli.saying.pictures import canvas
 from remat_cli.saying.several import Bar, roles_used
-from remat_cli.saying.units import show_bytes
+from remat_cli.units import show_bytes
 
 WIDEST = 0.72  # width of a bar; bars are 1 apart
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from remat_cli.planning.plans.points import Curve, Point
 from remat_cli.saying.pictures import canvas
-from remat_cli.saying.units import show_bytes
+from remat_cli.units import show_bytes
 
 MARKERS = "osD^v<>Pp*hX"
 LEAST_TOP = 5.0  # percent; the axis reaches at least this far, so that small overheads look small

@@ -13,7 +13,7 @@ from remat_cli.planning.plans.roles import Role
 from remat_cli.planning.plans.timeline import Timeline
 from remat_cli.saying.pictures import canvas
 from remat_cli.saying.showing import Shown
-from remat_cli.saying.units import show_bytes
+from remat_cli.units import show_bytes
 
 LISTED_VALUES = 4  # how many of the values that fill the peak are listed
 # for each third of the width: its start, the position of text in it, and the text's alignment

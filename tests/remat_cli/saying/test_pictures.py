@@ -22,7 +22,7 @@ from remat_cli.planning.plans.roles import Role
 from remat_cli.saying.pictures import canvas
 from remat_cli.saying.pictures.canvas import BYTES, PHASES, ROLES, short, unit
 from remat_cli.saying.pictures.matrices import matrices
-from remat_cli.saying.units import show_bytes
+from remat_cli.units import show_bytes
 from solvers.plan import IllegalOrder
 from solvers.problem import Problem
 from solvers.schedule import evaluate

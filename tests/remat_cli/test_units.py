@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from remat_cli.model.quantities import parse_budget, parse_seconds, parse_share
-from remat_cli.saying.units import show_bytes, show_time
+from remat_cli.units import show_bytes, show_time
 
 SIZES = {
     "16GB": 16 * 10**9,
