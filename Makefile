@@ -22,7 +22,9 @@ $(TOOLS): $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $(TOOLS)
 
-demo: $(READY)
+# an installation that somebody made in .venv by hand stays as it is
+demo:
+	@if test ! -x $(BIN)/remat || test -e $(READY); then $(MAKE) -s setup; fi
 	PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo/run.sh
 
 # the pages as a site, in build/site; a broken link fails

@@ -1,4 +1,4 @@
-"""The README's table: five known models, beside checkpointing layer by layer, which is what frameworks' switches do.
+"""Five known models beside checkpointing layer by layer, which is what frameworks' switches do: a table of the pages.
 
 Usage: python examples/bench/five_models.py [--seconds 60]   (writes five_models.json and the table; no model is run)
 
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-README = HERE.parents[1] / "README.md"
+PAGE = HERE.parents[1] / "docs" / "explanation" / "what-is-proved.md"
 BLOCK = re.compile(r"(<!-- results: .*? -->\n).*?(<!-- end of results -->)", re.DOTALL)
 MODELS = {
     "ResNet-50, batch 64": "resnet50 --batch 64",
@@ -86,7 +86,7 @@ def main() -> None:
     machine = f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the end"
     said = {"machine": machine, "seed": 0, "seconds": seconds, "rows": rows}
     (HERE / "five_models.json").write_text(json.dumps(said, indent=1) + "\n")
-    README.write_text(BLOCK.sub(lambda found: found[1] + table(rows) + found[2], README.read_text()))
+    PAGE.write_text(BLOCK.sub(lambda found: found[1] + table(rows) + found[2], PAGE.read_text()))
 
 
 if __name__ == "__main__":
