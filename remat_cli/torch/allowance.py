@@ -5,12 +5,14 @@ Invariant: memory held besides the graphs, such as an optimizer's state, counts 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 
 from remat_cli.model.quantities import Budget, parse_budget
-from remat_cli.torch.beside import Beside, bytes_beside
+from remat_cli.torch.beside import Beside, bytes_beside, state_to_come
 from remat_cli.torch.device_memory import usable_bytes
 from remat_cli.torch.lowering import Lowered
 from remat_cli.torch.reading import tensors_of
@@ -23,12 +25,19 @@ FIT = "fit"
 @dataclass(slots=True)
 class Allowance:
     """`budget`: None for the device's free memory. `beside`: bytes that others hold throughout. `earlier`: the most
-    bytes of gradients that a step was seen to begin with, as where they are accumulated."""
+    bytes of gradients that a step was seen to begin with, as where they are accumulated. `told`: the user said what is
+    held besides."""
 
     budget: Budget | None
     beside: int = 0
     earlier: int = 0
+    told: bool = False
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+
+    def look_ahead(self, given: Sequence[Any]) -> None:
+        """Leave room for what optimizers of these tensors will hold, where nobody said what is held besides."""
+        if self.budget is None and not self.told:
+            self.beside = state_to_come(given)
 
     def bytes(self, whole: int, held: int) -> int:
         """The limit for graphs that hold `whole` bytes as written, `held` of which are there already."""
@@ -47,7 +56,7 @@ def allowance_of(budget: str | int, beside: Beside = 0) -> Allowance:
     """The allowance that `budget` means. Raises ValueError that names the possible forms."""
     if budget == FIT:
         held = isinstance(beside, torch.optim.Optimizer) and len(beside.state) > 0
-        return Allowance(None, 0 if held else bytes_beside(beside))
+        return Allowance(None, 0 if held else bytes_beside(beside), told=beside != 0)
     return Allowance(parse_budget(str(budget)), bytes_beside(beside))
 
 

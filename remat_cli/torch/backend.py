@@ -17,6 +17,7 @@ from remat_cli.torch.beside import Beside
 from remat_cli.torch.building import Split
 from remat_cli.torch.partition import Partitioner, PlannedJoint, partition_fn
 from remat_cli.torch.private import TorchDynamoException, aot_autograd, donate_nothing, lookup_backend, reset
+from remat_cli.torch.ranks import RanksDiffer
 from remat_cli.torch.regions import write_out
 from remat_cli.torch.running import Compiled, op_by_op
 from remat_cli.torch.sizes import SizeCheck
@@ -43,7 +44,10 @@ class Backend:
         try:
             write_out(module)
             return _Graph(self).compile(module, inputs)
-        except TorchDynamoException:  # torch.compile's own, by which it begins a graph again or says what it cannot do
+        except (
+            TorchDynamoException,
+            RanksDiffer,
+        ):  # torch.compile's own, by which it begins a graph again or says what it cannot do
             raise
         except Exception as error:  # noqa: BLE001  whatever it is, the training goes on as it would without us
             text = f"remat: '{WITHOUT}' compiles this graph, without a budget: {type(error).__name__}: {error}"
@@ -73,6 +77,7 @@ class _Graph:
         self.leaves: list[bool] = []
 
     def compile(self, module: Any, inputs: Any) -> Any:
+        self.backend.partitioner.allowance.look_ahead(inputs)
         self.leaves = [isinstance(x, torch.Tensor) and x.is_leaf and x.requires_grad for x in inputs]
         given = {"fw_compiler": self.forward, "bw_compiler": self.backward, "partition_fn": self.split}
         return aot_autograd(**given)(module, inputs)

@@ -1,10 +1,12 @@
 """The memory that a training step holds besides its graphs: the optimizer's state.
 
-Invariant: the given optimizer and its parameters are not touched.
+Invariant: no optimizer and none of its parameters is touched.
 """
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import torch
@@ -19,6 +21,14 @@ Beside: TypeAlias = str | int | torch.optim.Optimizer
 def bytes_beside(given: Beside) -> int:
     """The bytes that are held throughout. For an optimizer: the state that its first step will make."""
     return state_bytes(given) if isinstance(given, torch.optim.Optimizer) else parse_bytes(str(given))
+
+
+def state_to_come(given: Sequence[Any]) -> int:
+    """The bytes of state that optimizers of these tensors are going to make: those that made none so far."""
+    known = {id(tensor) for tensor in given}
+    found = [one for one in gc.get_objects() if isinstance(one, torch.optim.Optimizer) and not one.state]
+    own = [one for one in found if any(id(p) in known for group in one.param_groups for p in group["params"])]
+    return sum(state_bytes(optimizer) for optimizer in own)
 
 
 def state_bytes(optimizer: torch.optim.Optimizer) -> int:

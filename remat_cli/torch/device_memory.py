@@ -22,7 +22,8 @@ def usable_bytes(device: torch.device) -> int:
 def _free(device: torch.device) -> int:
     if device.type == "cuda":
         unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-        return int(torch.cuda.mem_get_info(device)[0]) + unused
+        gaps = torch.cuda.memory_stats(device).get("inactive_split_bytes.all.current", 0)  # beside what is alive
+        return int(torch.cuda.mem_get_info(device)[0]) + unused - gaps
     if device.type == "cpu" and MEMINFO.is_file():
         return min(_free_on_machine(), _free_in_group())
     raise ValueError(f"the free memory of a '{device.type}' device is not known here: write a budget such as '12GB'")

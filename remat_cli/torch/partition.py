@@ -6,6 +6,7 @@ why. No error of ours reaches the training.
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,10 +29,11 @@ from remat_cli.torch.estimates import estimates
 from remat_cli.torch.fusing import copies_of_weights, fuse, fused_prices
 from remat_cli.torch.lowering import Lowered, Pricing, lower
 from remat_cli.torch.measuring import MeasuredPrices, measured
-from remat_cli.torch.planning import PlannedOrder, find, judge, leaner
+from remat_cli.torch.planning import PlannedOrder, find_together, judge, lean_together
 from remat_cli.torch.private import functorch_config, partition_by_torch
-from remat_cli.torch.reading import NotUnderstood
-from remat_cli.torch.remembering import Order
+from remat_cli.torch.ranks import RanksDiffer, compare
+from remat_cli.torch.reading import NotUnderstood, is_collective
+from remat_cli.torch.remembering import Order, key, time_of
 from remat_cli.torch.seeds import seeds
 from remat_cli.torch.sharing import GraphRoom, furnish
 from remat_cli.torch.written import recall_written, remember_written
@@ -88,6 +90,8 @@ class Partitioner:
         """The two graphs of a plan within the graph's room. `leaves`: see `layouts.match`."""
         try:
             return self._plan(module, inputs, num_fwd_outputs, room, leaves)
+        except RanksDiffer:
+            raise
         except NotUnderstood as error:
             why = str(error)
         except Differs as error:
@@ -123,11 +127,11 @@ class Partitioner:
 
         def search(limit: int) -> PlannedOrder:
             clock = self.clock()
-            return find(problem, limit, clock, candidates(clock))
+            return find_together(problem, limit, clock, candidates(clock))
 
         def lean() -> list[PlannedOrder]:
             clock = self.clock()
-            return leaner(problem, clock, candidates(clock))
+            return lean_together(problem, clock, candidates(clock))
 
         plan = self._aimed(lowered, search, lean)
         if plan is None:
@@ -138,6 +142,7 @@ class Partitioner:
             found, split, told = plan.found, plan.split, plan.told
             over = over_budget(told.budget, told.peak) + copies_of_weights(joint) if told.over else ""
         check(module.graph, split[0].graph, split[1].graph, num_fwd_outputs)
+        self.agree(lowered, own, found.order)
         self.plans.append(PlannedJoint(lowered, alone(lowered, found), over=over, told=told))
         return split
 
@@ -182,6 +187,17 @@ class Partitioner:
         found = aim(way, search(baseline(problem)[1].peak), written)
         remember_written(problem, written)
         return found
+
+    def agree(self, lowered: Lowered, room: GraphRoom, order: Order) -> None:
+        """Hold the plan against those of other ranks for the same graph and room. Raises RanksDiffer where collectives
+        are in it."""
+        question = f"{key(lowered.problem, room.limit, time_of(self.clock()))}/{room.saved}/{room.gradients}"
+        if compare(question, hashlib.sha256(repr(order).encode()).hexdigest()):
+            return
+        text = "remat: another rank has another plan of this graph"
+        if any(is_collective(op) for op in lowered.joint.effects):
+            raise RanksDiffer(f"{text}, in which there are collectives: ranks of one machine and version make one plan")
+        warnings.warn(text, RematWarning, stacklevel=2)
 
     def prices(self, joint: joints.Joint) -> Pricing:
         """The cost of ops in this graph; a fusing compiler makes other kernels of them."""

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
+from remat_cli.torch.ranks import on_one_rank
 from remat_cli.torch.remembering import Order, Remembered, key, recall, recall_known, remember, remember_known, time_of
 from solvers.clock import Clock
 from solvers.methods.auto.least_peak import minimize_peak
@@ -86,6 +88,30 @@ def find(problem: Problem, limit: int, clock: Clock, candidates: Callable[[], It
         remember(place, order, result.bound_any_order, limit)
     least = max(result.needed or 0, kept_bound(problem), known.bound)
     return PlannedOrder(order, outcome, before, limit, status, result.bound_any_order, least)
+
+
+def find_together(
+    problem: Problem, limit: int, clock: Clock, candidates: Callable[[], Iterable[Order]]
+) -> PlannedOrder:
+    """The same on all ranks of torch.distributed, of which one searches."""
+
+    def search() -> dict[str, Any]:
+        found = find(problem, limit, clock, candidates)
+        least = found.least_peak_bound
+        return {"order": list(found.order), "status": found.status.value, "bound": found.bound, "least": least}
+
+    said = on_one_rank(key(problem, limit, time_of(clock)), clock.seconds, search)
+    found = judge(problem, tuple(said["order"]), limit)
+    return replace(found, status=Status(said["status"]), bound=said["bound"], least_peak_bound=said["least"])
+
+
+def lean_together(problem: Problem, clock: Clock, candidates: Callable[[], Iterable[Order]]) -> list[PlannedOrder]:
+    """Likewise the plans of `leaner`."""
+    place = f"{key(problem, None, time_of(clock))}/lean"
+    said = on_one_rank(
+        place, 2 * clock.seconds, lambda: [(list(one.order), one.budget) for one in leaner(problem, clock, candidates)]
+    )
+    return [judge(problem, tuple(order), limit) for order, limit in said]
 
 
 def leaner(problem: Problem, clock: Clock, candidates: Callable[[], Iterable[Order]]) -> list[PlannedOrder]:

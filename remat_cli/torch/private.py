@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import distributed
 from torch._dynamo import callback_handler as callback_handler
 from torch._dynamo import disable as disable
 from torch._dynamo import reset as reset
@@ -81,6 +82,11 @@ def donate_nothing() -> None:
 def at_the_end_of_backward(call: Callable[[], None]) -> None:
     """Have it called when the whole backward pass is over. Raises RuntimeError outside of the autograd engine."""
     torch.autograd.Variable._execution_engine.queue_callback(call)
+
+
+def store_of_ranks() -> Any:
+    """The key-value store with which the processes of torch.distributed found each other."""
+    return distributed.distributed_c10d._get_default_store()
 
 
 def identity_of(storage: Any) -> int:

@@ -136,7 +136,7 @@ def has_effect(node: fx.Node) -> bool:
     if node.target is operator.getitem or is_plain(node):
         return False
     if isinstance(node.target, OpOverload):
-        if node.target.namespace in COLLECTIVES or node.target._schema.is_mutable:
+        if is_collective(node) or node.target._schema.is_mutable:
             return True
         return node.target.namespace not in PURE_SPACES or node.is_impure(impure_random=False)
     if isinstance(node.target, HigherOrderOperator):
@@ -144,6 +144,11 @@ def has_effect(node: fx.Node) -> bool:
             return True
         return any(has_effect(inner) for graph in subgraphs(node) for inner in graph.nodes if inner.op != "placeholder")
     return node.op == "call_function" and not _is_arithmetic(node.target)
+
+
+def is_collective(node: fx.Node) -> bool:
+    """Whether the op runs together with other ranks."""
+    return isinstance(node.target, OpOverload) and node.target.namespace in COLLECTIVES
 
 
 def subgraphs(node: fx.Node) -> Iterator[fx.Graph]:

@@ -1,0 +1,141 @@
+"""One plan on all ranks: in threads that stand for ranks, and in processes with DDP and FSDP2."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import distributed, multiprocessing, nn
+
+import remat_cli.torch as remat_torch
+from remat_cli.torch import ranks
+from remat_cli.torch.ranks import compare, on_one_rank
+from tests.torch.steps import backend
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> Any:
+    found = distributed.HashStore()
+    monkeypatch.setattr(ranks, "meeting_place", lambda: found)
+    return found
+
+
+@pytest.mark.usefixtures("store")
+def test_one_rank_searches_and_all_have_its_answer() -> None:
+    count, found = itertools.count(), []
+    threads = [
+        threading.Thread(target=lambda: found.append(on_one_rank("graph", 1, lambda: [next(count), 7])))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [[0, 7]] * 4
+
+
+@pytest.mark.usefixtures("store")
+def test_where_the_rank_that_searches_fails_the_others_search() -> None:
+    def fail() -> None:
+        raise ArithmeticError
+
+    with pytest.raises(ArithmeticError):
+        on_one_rank("graph", 1, fail)
+    assert on_one_rank("graph", 1, lambda: 3) == 3
+
+
+def test_a_rank_that_never_answers_is_not_waited_for(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranks, "PATIENCE_SECONDS", 0.01)
+    store.add("remat/graph/asked", 1)  # and then it is gone
+    with pytest.warns(remat_torch.RematWarning, match="has not answered"):
+        assert on_one_rank("graph", 0, lambda: 5) == 5
+
+
+@pytest.mark.usefixtures("store")
+def test_plans_that_differ_are_found_by_their_digests() -> None:
+    assert compare("graph", "a")
+    assert compare("graph", "a")
+    assert not compare("graph", "b")
+    assert compare("another", "b")
+
+
+def test_ranks_with_collectives_in_different_plans_are_told_apart(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here another rank has another plan: without collectives a warning says so, with them an error."""
+    monkeypatch.setattr("remat_cli.torch.partition.compare", lambda *_: False)
+    run = torch.compile(lambda x: x.sin().sum(), backend=backend("100%"))
+    with pytest.warns(remat_torch.RematWarning, match="another rank has another plan"):
+        run(torch.randn(8, requires_grad=True)).backward()
+    torch._dynamo.reset()
+    monkeypatch.setattr("remat_cli.torch.partition.is_collective", lambda _: True)
+    drop = torch.compile(lambda x: nn.functional.dropout(x).sum(), backend=backend("100%"))
+    with pytest.raises(RuntimeError, match=r"RanksDiffer.*in which there are collectives"):
+        drop(torch.randn(8, requires_grad=True))
+
+
+class Block(nn.Module):
+    def __init__(self, width: int = 32) -> None:
+        super().__init__()
+        self.norm, self.wide, self.back = nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.back(nn.functional.gelu(self.wide(self.norm(x))))
+
+
+class Net(nn.Sequential):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x).square().mean()
+
+
+def network() -> Net:
+    torch.manual_seed(0)
+    return Net(*(Block() for _ in range(3)))
+
+
+def rank(number: int, world: int, way: str, place: str) -> None:
+    """One process: three steps, and what it found in a file."""
+    torch.set_num_threads(1)
+    store = distributed.FileStore(f"{place}/store", world)
+    distributed.init_process_group("gloo", store=store, rank=number, world_size=world)
+    module, asked = network(), remat_torch.backend("60%", time_limit=1)  # by the clock: searches would differ
+    torch.manual_seed(1)
+    x = torch.randn(world, 64, 32)[number]
+    run: Any = module
+    if way == "DDP around":
+        run = nn.parallel.DistributedDataParallel(torch.compile(module, backend=asked, dynamic=False))
+    else:
+        if way == "FSDP2 of blocks":
+            for block in module:
+                block.compile(backend=asked, dynamic=False)
+                distributed.fsdp.fully_shard(block)
+        else:
+            run = torch.compile(module, backend=asked, dynamic=False)
+        distributed.fsdp.fully_shard(module)
+    with warnings.catch_warnings(record=True):
+        for _ in range(3):
+            module.zero_grad()
+            run(x).backward()
+    whole = [p.grad.full_tensor() if hasattr(p.grad, "full_tensor") else p.grad for p in module.parameters()]
+    orders = [plan.found.order for plan in asked.plans if plan.found is not None]
+    torch.save((whole, orders), f"{place}/{number}")
+    distributed.destroy_process_group()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("world", [2, 4])
+@pytest.mark.parametrize("way", ["DDP around", "FSDP2 of blocks", "FSDP2"])
+def test_ranks_have_one_plan_and_the_gradients_of_a_single_process(way: str, world: int, tmp_path: Path) -> None:
+    multiprocessing.spawn(rank, (world, way, str(tmp_path)), nprocs=world)
+    found = [torch.load(tmp_path / str(number), weights_only=False) for number in range(world)]
+    module = network()
+    torch.manual_seed(1)
+    sum(module(x) / world for x in torch.randn(world, 64, 32)).backward()  # type: ignore[union-attr]
+    for gradients, orders in found:
+        assert orders
+        assert orders == found[0][1]
+        for own, other in zip(gradients, module.parameters(), strict=True):
+            torch.testing.assert_close(own, other.grad, rtol=1e-5, atol=1e-7)
