@@ -137,17 +137,13 @@ class Auto(Steps):
         yield from islice(orders_with_wide_last(self.problem, self.budget), _WIDE_LAST)
 
     def far_orders(self) -> Iterator[Ints]:
-        """Orders that no move from those at hand leads to; the longer they take, the dearer plans must be so far."""
-        above = FromAbove(self.problem, self.best, self.copies, self.moves, self.walks)
-        orders = above.orders()
-        yield from islice(orders, 1)
+        """Orders that no move from those at hand leads to; only where plans are absurdly dear."""
         for put_off in _PUT_OFF:
             passes = in_two_passes(self.problem, put_off)
             if passes is not None and self.dearer(_ABSURD):
                 yield np.array([*self.go_once(passes[0]), *self.go_once(passes[1])], np.int64)
         if self.dearer(_ABSURD):
-            yield above.descend()
-        yield from orders
+            yield FromAbove(self.problem, self.best, self.copies, self.moves, self.walks).descend()
 
     def go_once(self, part: Pass) -> tuple[int, ...]:
         """The best order of one pass."""
