@@ -1,6 +1,6 @@
 """What remat says of the models of `onnx.backend.test`, about 2,000 that nobody here wrote, held against what they do.
 
-    python examples/bench/onnx_tests.py OUT.jsonl [--ways remat,stock,pieces] [--limits 0.05,1] [--every N] [--from M]
+    python examples/bench/onnx_tests.py OUT.jsonl [--ways remat,stock,pieces] [--limits 1,10] [--every N] [--only TEXT]
     python examples/bench/onnx_tests.py OUT.jsonl --summary > examples/bench/onnx_tests.json
 
 Each model is asked for 100% of what it holds, for its least peak, for exactly that, with that plan known as where its
@@ -190,6 +190,7 @@ def main() -> None:
     reads.add_argument("--limits", default="1")
     reads.add_argument("--every", type=int, default=1)
     reads.add_argument("--from", type=int, default=0, dest="first")
+    reads.add_argument("--only", default="", help="models whose names hold this")
     reads.add_argument("--summary", action="store_true")
     given = reads.parse_args()
     known = [json.loads(line) for line in given.out.read_text().splitlines()] if given.out.exists() else []
@@ -197,7 +198,7 @@ def main() -> None:
         print(json.dumps(summary(known), indent=1))
         return
     done = {(row["model"], row["way"], row["limit"]) for row in known}
-    names = sorted(tests())[given.first :: given.every]
+    names = [name for name in sorted(tests()) if given.only in name][given.first :: given.every]
     limits = [float(limit) for limit in given.limits.split(",")]
     jobs = [(name, way, limit) for limit in limits for name in names for way in given.ways.split(",")]
     with given.out.open("a") as out:
