@@ -1,7 +1,8 @@
 """What `verify` does, on values: feed the model of a plan and its rewriting, say whether the plan's promises hold.
 
-Invariant: no faults means same bytes out, and no more live at once than the budget, in the session that the plan is
-for. The other session is reported, and promises nothing.
+Invariant: no faults means same bytes out, no more live at once than the budget, and no more held by the process than is
+said and allowed for the runtime, in the session that the plan is for. The other session is reported, and promises
+nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from remat_cli.actions import emitting
-from remat_cli.checking import Asked, Mode, Verification, verify
+from remat_cli.checking import Asked, Mode, Process, Verification, verify
 from remat_cli.checking import feeds as feeding
 from remat_cli.checking.compare import EXACT, IN_PIECES, Difference, Tolerance
 from remat_cli.checking.exactness import FACTOR_MOST, run_in_float64
@@ -29,7 +30,7 @@ from remat_cli.formats.files import sha256
 from remat_cli.formats.planfile import AS_RUN
 from remat_cli.model.graph import Graph
 from remat_cli.model.promise import Promise
-from remat_cli.model.sessions import Session
+from remat_cli.model.sessions import REMAT, STOCK, Session
 from remat_cli.planning.plans.notebook import bars, shown
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.search.untouched import is_untouched
@@ -37,6 +38,10 @@ from remat_cli.units import show_bytes
 from solvers.clock import Clock
 
 TIMEOUT = 600.0  # seconds
+# what the process may hold beyond what is said, for the runtime: a share of that, or so many bytes where that is more
+ALLOWED_SHARES = {REMAT: 0.05, STOCK: 0.1}
+ALLOWED_OF_ITSELF = 0.15  # and of what is said of the session itself
+ALLOWED_BYTES = 10_000_000
 NAMED_OUTPUTS = 3  # of the outputs that differ
 LOWER = "this plan is of the kernels of default options; for programs that set {}, solve with --optimize disabled"
 
@@ -237,9 +242,25 @@ def _faults(report: Verification, session: Session, budget: int, promise: Promis
     peak = mode.after.first
     if peak is not None and peak > budget:
         yield f"{where}: {peak} bytes are live at once, {peak - budget} over the budget of {budget}"
+    if report.process is not None:
+        yield from beyond(report.process, session, promise)
     later = mode.after.second
     if later is not None and later > _most_later(promise, budget, mode):
         yield f"{where}: {later} bytes are live in the second run, more than {_most_later(promise, budget, mode)}"
+
+
+def beyond(weight: Process, session: Session, promise: Promise) -> Iterator[str]:
+    """Where the process holds more than is said, beyond what is allowed."""
+    parts = [("the process", weight.after, promise.arena, ALLOWED_SHARES[session.runtime])]
+    if session.runtime == REMAT:
+        parts.append(("the session itself", weight.loaded[1], promise.itself, ALLOWED_OF_ITSELF))
+    for what, held, said, share in parts:
+        if held is None or said is None or held - said <= (allowed := max(ALLOWED_BYTES, round(share * said))):
+            continue
+        yield (
+            f"{what} holds {show_bytes(held)}, {show_bytes(held - said)} more than the {show_bytes(said)} that is said,"
+            f" where {show_bytes(allowed)} is allowed for the runtime"
+        )
 
 
 def _most_later(promise: Promise, budget: int, mode: Mode) -> int:

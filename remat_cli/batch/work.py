@@ -51,6 +51,7 @@ TOLD_FIELDS = (  # the fields of `solve`'s answer in a job's result
         "live",
         "arena",
         "default_arena",
+        "session_itself",
         "stopped",
         "made_by",
         "notes",

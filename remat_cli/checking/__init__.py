@@ -59,7 +59,8 @@ class Mode:
 class Process:
     """The memory of a process during a run, by the kernel's count, or of a device by the driver's.
 
-    `stray`: allocations of the rewritten model that were not as planned. None: not counted.
+    `stray`: allocations of the rewritten model that were not as planned. None: not counted. `loaded`: what the sessions
+    themselves hold, before and after rewriting; `loading`: the most while they were made, weights included.
     """
 
     before: int | None
@@ -68,6 +69,8 @@ class Process:
     differs: tuple[Difference, ...] = ()
     failed: str | None = None
     varies: tuple[Difference, ...] = ()
+    loaded: tuple[int | None, int | None] = (None, None)
+    loading: tuple[int | None, int | None] = (None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,11 +215,21 @@ def _process(pair: _Pair, placement: Mapping[str, Any] | None, session: Session,
     # a device holds no inputs or weights before the session is made
     fed = graph.resident if bench.provider == "cpu" else 0
     before, after = (None if reply.grew is None else fed + reply.grew for reply in (old, new))
+    loaded = _itself(graph.path, old), _itself(rewritten, new)
+    loading = old.loading, new.loading
     for name, reply in (("the original", old), ("the rewritten model", new)):
         if why := _failure(name, reply):
             return Process(before, after, failed=why)
     differs, varies = compare(_results(graph), near, bench.results, partial(original, nudge=near == IN_PIECES))
-    return Process(before, after, new.stray, differs, varies=varies)
+    return Process(before, after, new.stray, differs, varies=varies, loaded=loaded, loading=loading)
+
+
+def _itself(model: Path, reply: Reply) -> int | None:
+    """What the session holds without the weights that its file holds, which count among the model's."""
+    if reply.loaded is None:
+        return None
+    stored = onnx.load(model, load_external_data=False).graph.initializer
+    return max(0, reply.loaded - sum(len(tensor.raw_data) for tensor in stored))
 
 
 def _compare(pair: _Pair, bench: Bench, kind: Session, outside: int, own: bool) -> Mode:

@@ -18,13 +18,13 @@ from profiles import cuda
 from profiles.cuda import NoCuda
 from profiles.strict import strict_options
 from remat_cli.checking.watch import MemoryWatch
-from remat_cli.checking.weight import mapped_now, resident_now, resident_peak
+from remat_cli.checking.weight import mapped_now, resident, resident_now, resident_peak
 from remat_cli.fences import bind_to
 from remat_cli.formats.files import write_whole
 from remat_cli.runtime.in_place import run_in_place
 from remat_cli.runtime.optimized import level_named
 from remat_cli.runtime.providers import PROVIDERS
-from remat_cli.runtime.session import placement_in, planned, quiet_runtime, split_chunks, trace_to
+from remat_cli.runtime.session import let_go, placement_in, planned, quiet_runtime, split_chunks, trace_to
 
 TRACED_SHARE = 0.5  # share of the time for timing both models that goes to tracing kernels
 
@@ -71,6 +71,8 @@ class Reply:
     endless: bool = False  # the run had not ended when its time was up
     arena: tuple[int, ...] = ()
     grew: int | None = None  # the greatest growth of the process's memory in its runs
+    loaded: int | None = None  # its growth by the session, before any run
+    loading: int | None = None  # and the greatest while the session was made
     stray: int | None = None  # allocations that were not as planned
     kernels: tuple[Kernel, ...] = ()  # the kernels of the first run, if they were asked for
     times: tuple[int, int] | None = None  # ns of a run of this model and of the other, undisturbed
@@ -99,13 +101,18 @@ def _carry_out(request: Request) -> Reply:
     failures = (EPFail, Fail, InvalidArgument, InvalidGraph, InvalidProtobuf, NotImplemented, RuntimeException, NoCuda)
     if request.weigh and request.provider == "cuda":
         return _weigh_on_device(request, failures)
+    loaded = loading = None
     try:
-        session = _as_users_make_it(request) if request.weigh else _session(request)
+        if request.weigh:
+            session, loaded, loading = _weigh_loading(request)
+        else:
+            session = _session(request)
     except failures as error:
         return Reply(refused=str(error))
     try:
         if request.weigh:
-            return _race(session, request) if request.against else _weigh(session, request)
+            weighed = _race(session, request) if request.against else _weigh(session, request)
+            return replace(weighed, loaded=loaded, loading=loading)
         feeds = _feeds(request)
         for number in range(request.runs):
             feeds = feeds if request.in_place else _feeds(request)
@@ -129,6 +136,15 @@ def _weigh_on_device(request: Request, failures: tuple[type[Exception], ...]) ->
             return Reply(failed=str(error))
     _keep(results, request)
     return Reply(grew=watch.most, stray=session.missed_in_all.requests if hasattr(session, "missed") else None)
+
+
+def _weigh_loading(request: Request) -> tuple[Any, int, int]:
+    """The session, and by how much the process grew with it and, at most, on the way there."""
+    quiet_runtime()
+    before, mapped = resident_now(), mapped_now()
+    session = _as_users_make_it(request)
+    let_go()
+    return session, resident() - before - max(0, mapped_now() - mapped), resident_peak() - before
 
 
 def _weigh(session: Any, request: Request) -> Reply:

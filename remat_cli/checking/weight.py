@@ -25,6 +25,14 @@ def resident_now() -> int:
         return highest_memory()
 
 
+def resident() -> int:
+    """The resident bytes now; the peak stays."""
+    try:
+        return _status("VmRSS")
+    except OSError:
+        return highest_memory()
+
+
 def resident_peak() -> int:
     try:
         return _status("VmHWM")

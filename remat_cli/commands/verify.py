@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 TIMING_SECONDS = 6.0  # seconds
 NEAR_SHARE = 0.05  # of what was said that a process holds: closer than that is as it was said
-SMALL_BYTES = 10_000_000  # bytes, and so is that
 
 
 @click.command(cls=options.GroupedCommand)
@@ -136,6 +135,7 @@ def _object(found: Verified, rewritten: Path | None) -> dict[str, Any]:
             "strict": found.promise.strict,
             "default": found.promise.default,
             "process": found.promise.arena,
+            "session_itself": found.promise.itself,
         },
         **asdict(found.report),
         "faults": list(found.faults),
@@ -156,6 +156,7 @@ def _summary(found: Verified) -> str:
         rows.append(_row("  second run", mode, mode.before.second, mode.after.second, found.promise.later, same))
     if weight is not None:
         rows.append(_row("the process", weight, weight.before, weight.after, found.promise.arena, same))
+        rows += _loading(weight, found.promise.itself)
     words = [table(rows), *_heavier(weight, found.promise.arena)]
     words += [
         *_others(report, name, same),
@@ -197,16 +198,29 @@ def _times(found: Verified, plan: Planned) -> Iterator[str]:
 
 def _heavier(weight: Process | None, said: int | None) -> Iterator[str]:
     """Where the process is not as heavy as it was said to be."""
+    from remat_cli.actions.verifying import ALLOWED_BYTES
     from remat_cli.units import show_bytes
 
     if weight is None or weight.after is None or said is None:
         return
     off = weight.after - said
-    if abs(off) > max(NEAR_SHARE * said, SMALL_BYTES):
-        more = "more" if off > 0 else "less"
-        yield f"The process holds {show_bytes(abs(off))} {more} than predicted ({off / said:+.1%})."
+    if -off > max(NEAR_SHARE * said, ALLOWED_BYTES):  # more than is allowed is a fault
+        yield f"The process holds {show_bytes(-off)} less than predicted ({off / said:+.1%})."
     if weight.stray:
         yield f"{weight.stray} allocations were not as planned and got memory of their own."
+
+
+def _loading(weight: Process, said: int | None) -> Iterator[list[str]]:
+    """Rows of what the sessions themselves hold, and what making them takes at most."""
+    from remat_cli.units import show_bytes
+
+    for name, sizes, foretold in (
+        ("the session itself", weight.loaded, said),
+        ("  most while loading", weight.loading, None),
+    ):
+        if sizes[1] is not None:
+            shown = ["" if size is None else show_bytes(size) for size in (*sizes, foretold)]
+            yield [name, *shown[:2], "", shown[2], ""]
 
 
 def _others(report: Verification, promised: str, same: str) -> Iterator[str]:

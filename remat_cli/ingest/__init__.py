@@ -41,7 +41,7 @@ def ingest_content(content: bytes, dims: Mapping[str, int] | None = None) -> Gra
 
 def graph_of(model: onnx.ModelProto, path: Path, digest: str = "", dims: Mapping[str, int] | None = None) -> Graph:
     """The graph of a model in memory, which may be changed; `path` is what errors and plans call it."""
-    bound = bind(model, dims or {}, path)
+    told, bound = len(model.graph.value_info), bind(model, dims or {}, path)
     sort_nodes(model.graph, path)
     written_out = expand(model, path)
     expanded = written_out is not model
@@ -78,6 +78,7 @@ def graph_of(model: onnx.ModelProto, path: Path, digest: str = "", dims: Mapping
         expanded=expanded,
         loose=found.loose,
         by_data=found.by_data,
+        told=told,
     )
 
 

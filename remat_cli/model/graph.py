@@ -69,6 +69,7 @@ class Graph:
     in_place: Mapping[str, str] = field(default_factory=dict)  # outputs that are written over these inputs
     # functions in the file were replaced by their bodies: the runtime would do so in an order of its own
     expanded: bool = False
+    told: int = 0  # how many values the file itself tells the types of
 
     @property
     def resident(self) -> int:

@@ -19,7 +19,7 @@ class Promise:
 
     The others are of the session that the plan is made for. `live`: its live bytes. `arena`: what its allocator must
     hold for those. `block`: the part of it whose places are planned. `default_arena`: what the runtime's own arena
-    would hold.
+    would hold. `itself`: what the session holds before any run, beside all else: see `model/session_bytes.py`.
     """
 
     strict: int | None
@@ -32,3 +32,4 @@ class Promise:
     later: int | None = None
     later_foretold: int | None = None
     hiding: int | None = None
+    itself: int | None = None

@@ -6,7 +6,7 @@ Invariant: this module only spells the figures of an Answer, it computes none.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from remat_cli.model.promise import Promise
@@ -109,8 +109,10 @@ def _needs(answer: Answer, promise: Promise | None) -> dict[str, int | None]:
     """The memory that the model needs; for a bare problem, its live bytes alone."""
     outcome = answer.schedule.outcome
     if promise is None:
-        return {"live": outcome.peak if outcome and answer.found else None, "arena": None, "default_arena": None}
-    return {"live": promise.live, "arena": promise.arena, "default_arena": promise.default_arena}
+        live = outcome.peak if outcome and answer.found else None
+        return {"live": live, "arena": None, "default_arena": None, "session_itself": None}
+    needs = {"live": promise.live, "arena": promise.arena, "default_arena": promise.default_arena}
+    return needs | {"session_itself": answer.itself}
 
 
 def why_stopped(answer: Answer) -> str:
@@ -130,7 +132,7 @@ def summary(answer: Answer, verbose: bool = False) -> str:
     outcome = answer.schedule.outcome
     assert outcome is not None
     again = answer.recomputed or 0
-    promise = answer.promise
+    promise = answer.promise and replace(answer.promise, itself=answer.itself)
     held, time = held_rows(promise, answer.session, verbose), promise.time if promise else None
     words = before_and_after(answer.baseline, outcome, answer.subject, again, held, time)
     return words + "\n" + status_line(answer)
@@ -139,6 +141,8 @@ def summary(answer: Answer, verbose: bool = False) -> str:
 def as_it_is(answer: Answer) -> str:
     """One line for a model that keeps to its budget by itself."""
     words = f"fits as it is, {show_bytes(bytes_counted(answer) or answer.baseline.peak)} of {show_bytes(answer.budget)}"
+    if answer.itself is not None:
+        words += f"; the session itself holds about {show_bytes(answer.itself)} beside"
     if answer.promise is None or answer.session is None or not answer.session.grows:
         return words
     return f"{words}; the process holds {held_words(answer.promise, answer.session)}"
@@ -179,6 +183,8 @@ def held_rows(promise: Promise | None, session: Session | None, verbose: bool = 
     if promise is None or session is None or promise.arena is None:
         return []
     rows = [("held by the process", "", held_words(promise, session), "")]
+    if promise.itself is not None:
+        rows.append(("and the session itself", "", f"about {show_bytes(promise.itself)}", ""))
     if promise.block is not None and verbose:
         rows.append(("  the planned block", "", show_bytes(promise.block), ""))
     if promise.default_arena is not None and verbose and not session.grows:

@@ -14,6 +14,7 @@ from typing import Any
 from remat_cli.errors import BadInput, Usage
 from remat_cli.formats.planfile import PlanFile, is_plan
 from remat_cli.formats.program import name_program
+from remat_cli.model.session_bytes import session_bytes
 from remat_cli.notes.words import sentences
 from remat_cli.planning.loading import load_planned, load_subject
 from remat_cli.planning.plans.breakdown import Anatomy, Breakdown, anatomy, at_peak
@@ -119,6 +120,7 @@ def as_object(found: Shown, statements: bool) -> dict[str, Any]:
         "notes": list(recorded.notes if recorded else sentences(subject.notes)),
         "session": getattr(recorded, "session", None),
         **{name: getattr(promises, name, None) for name in ("live", "block", "arena", "default_arena")},
+        "session_itself": promises.itself if promises else itself(found),
         "breakdown": dict(zip(("before", "after"), (part.as_object() for part in found.breakdowns()), strict=True)),
     }
     if subject.graph is not None:
@@ -127,6 +129,12 @@ def as_object(found: Shown, statements: bool) -> dict[str, Any]:
     if statements:
         said["program"] = list(_program(found))
     return said
+
+
+def itself(found: Shown) -> int | None:
+    """What a session of the model holds before any run, beside what it runs on; None where there is no model."""
+    graph = found.subject.graph
+    return None if graph is None else session_bytes(graph)
 
 
 def program(found: Shown) -> str:
@@ -175,7 +183,9 @@ def heading(found: Shown) -> str:
         made = f"{recorded.method}, {recorded.status}, {recorded.session} session"
         return f"{name}: {made}, budget {show_bytes(recorded.budget)}"
     needs = f"{show_bytes(found.before.peak)} live at once, {show_time(found.before.cost)}"
-    return f"{name} as it stands: {len(found.subject.nodes)} ops, {needs}"
+    held = itself(found)
+    beside = "" if held is None else f"; the session itself holds about {show_bytes(held)} beside"
+    return f"{name} as it stands: {len(found.subject.nodes)} ops, {needs}{beside}"
 
 
 def _traffic(subject: Subject, plan: Plan, fusion: str) -> list[tuple[str, Traffic, Traffic]]:

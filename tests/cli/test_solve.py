@@ -18,7 +18,7 @@ from tests.remat_cli.kinds import model as kind
 KEYS = [
     *("status", "method", "budget", "peak", "cost", "baseline_peak", "baseline_cost", "overhead", "emitted_cost"),
     *("bound", "bound_any_order", "gap", "resident", "recomputed", "seconds", "plan", "notes"),
-    *("session", "runtime", "live", "arena", "default_arena"),
+    *("session", "runtime", "live", "arena", "default_arena", "session_itself"),
     *("wall_seconds", "stopped", "made_by", "found_by", "bound_by", "parts", "cached", "breakdown"),
 ]
 EXPECTED = {

@@ -5,7 +5,7 @@ Invariant: every figure in the file is the Answer's; nothing that changes from r
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from remat_cli.formats.planfile import PlanFile, Searched
 from remat_cli.formats.program import name_program
@@ -37,7 +37,7 @@ def plan_file(answer: Answer) -> PlanFile:
         baseline_peak=answer.baseline.peak,
         baseline_cost=answer.baseline.cost,
         resident=subject.problem.resident,
-        promises=answer.promise or Promise(strict=outcome.peak),
+        promises=replace(answer.promise or Promise(strict=outcome.peak), itself=answer.itself),
         program=name_program(plan, subject.nodes, subject.values),
         notes=sentences(answer.notes),
         session=kind.name,

@@ -15,6 +15,7 @@ from remat_cli.errors import Usage, meant
 from remat_cli.model.promise import Promise
 from remat_cli.model.proved import Proved
 from remat_cli.model.quantities import Budget
+from remat_cli.model.session_bytes import session_bytes
 from remat_cli.model.sessions import Session
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.subjects.subject import Subject
@@ -77,6 +78,13 @@ class Answer:
     def aside(self) -> int:
         """Bytes that kernels take beside the allocator; the budget covers them too."""
         return target_of(self.session).aside(self.subject) if self.session else 0
+
+    @property
+    def itself(self) -> int | None:
+        """What a session of the plan holds before any run, beside what the plan says; None where there is no model."""
+        if self.subject.graph is None or self.schedule.plan is None:
+            return None
+        return session_bytes(self.subject.graph, None if self.untouched else self.schedule.plan.order())
 
     @property
     def footprint(self) -> Footprint | None:
