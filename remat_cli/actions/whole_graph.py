@@ -140,7 +140,7 @@ def _by_class(rows: Iterable[tuple[str, int, int]], ops: Ops) -> list[tuple[str,
 
 def batch_dim(model: Path | onnx.ModelProto, named: str | None, bound: Mapping[str, int]) -> str:
     """The symbolic dimension that stands for the batch."""
-    proto = load(model, oldest_opset=1)[0] if isinstance(model, Path) else model
+    proto = load(model)[0] if isinstance(model, Path) else model
     what = model if isinstance(model, Path) else IN_MEMORY
     found: set[str] = {
         dim.dim_param for value in proto.graph.input for dim in value.type.tensor_type.shape.dim if dim.dim_param

@@ -19,7 +19,8 @@ from remat_cli.gradient.parameters import Choice, choose_parameters, settle_para
 from remat_cli.gradient.tape import Tape
 from remat_cli.gradient.tensor import Tensor
 from remat_cli.gradient.trace import Tracer
-from remat_cli.gradient.upgrade import LEAST_OPSET, opset_of, upgrade
+from remat_cli.gradient.upgrade import LEAST_OPSET
+from remat_cli.onnx_graph.opsets import opset_of, upgrade
 from remat_cli.onnx_graph.stored import array_of
 from remat_cli.onnx_graph.unique import find_name_fault
 from remat_cli.onnx_graph.walk import captures

@@ -22,6 +22,8 @@ from remat_cli.ingest.shapes import UnknownSize, infer
 from remat_cli.limits import TENSOR_BYTES
 from remat_cli.model.graph import Graph, Op, Value
 from remat_cli.onnx_graph.load import load, parse_model
+from remat_cli.onnx_graph.opsets import OWN_OPSET, opset_of, upgrade
+from remat_cli.onnx_graph.stored import leave_beside
 from remat_cli.onnx_graph.walk import captures
 
 # the name of such a model in errors; its external tensors lie in the working directory
@@ -31,6 +33,8 @@ IN_MEMORY = Path("the model in memory")
 def ingest(path: Path, dims: Mapping[str, int] | None = None) -> Graph:
     """Read the model at `path`, its symbolic dimensions bound by `dims`."""
     model, digest = load(path)
+    if opset_of(model) < OWN_OPSET:
+        leave_beside(model, path)
     return graph_of(model, path, digest, dims or {})
 
 
@@ -41,10 +45,12 @@ def ingest_content(content: bytes, dims: Mapping[str, int] | None = None) -> Gra
 
 def graph_of(model: onnx.ModelProto, path: Path, digest: str = "", dims: Mapping[str, int] | None = None) -> Graph:
     """The graph of a model in memory, which may be changed; `path` is what errors and plans call it."""
-    told, bound = len(model.graph.value_info), bind(model, dims or {}, path)
+    told, given = len(model.graph.value_info), model
+    model = _modern(model, path)
+    bound = bind(model, dims or {}, path)
     sort_nodes(model.graph, path)
     written_out = expand(model, path)
-    expanded = written_out is not model
+    expanded = written_out is not given
     if expanded:
         model = written_out
         sort_nodes(model.graph, path)
@@ -80,6 +86,16 @@ def graph_of(model: onnx.ModelProto, path: Path, digest: str = "", dims: Mapping
         by_data=found.by_data,
         told=told,
     )
+
+
+def _modern(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
+    """The model with ops of an opset that is understood; of an older one it is written out anew."""
+    if opset_of(model) >= OWN_OPSET:
+        return model
+    try:
+        return upgrade(model)
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from error
 
 
 def _names_stored(proto: onnx.GraphProto) -> dict[str, None]:

@@ -18,13 +18,19 @@ from remat_cli.onnx_graph.load import TYPES
 
 def bind(model: onnx.ModelProto, dims: Mapping[str, int], path: Path) -> dict[str, int]:
     """Set each dimension that `dims` names, by symbol (`batch`) or by place (`x:0`); returns those that were set."""
-    used: dict[str, int] = {}
+    used, left = dict[str, int](), dict[str, str]()
     stored = {tensor.name for tensor in model.graph.initializer}
     for value in model.graph.input:
         _require_tensor(value, path)
         if value.name not in stored:
             for axis, dim in enumerate(value.type.tensor_type.shape.dim):
-                _bind_dim(value.name, axis, dim, dims, used, path)
+                if not _bind_dim(value.name, axis, dim, dims, used, path):
+                    symbol = f"{dim.dim_param!r} " if dim.dim_param else ""
+                    left.setdefault(dim.dim_param or f"{value.name}:{axis}", f"{axis} {symbol}of input {value.name!r}")
+    if left:
+        flags = " ".join(f"--dim {quote(f'{hint}=N')}" for hint in left)
+        more = f", and {len(left) - 1} more," if len(left) > 1 else ""
+        raise BadInput(f"{path}: dimension {next(iter(left.values()))}{more} has no size; pass {flags}")
     _drop_unknown(model, dims)
     return used
 
@@ -53,7 +59,8 @@ def _bind_dim(
     dims: Mapping[str, int],
     used: dict[str, int],
     path: Path,
-) -> None:
+) -> bool:
+    """Whether the dimension has a size."""
     place = f"{name}:{axis}"
     for key in (place, dim.dim_param):
         if key and key in dims:
@@ -62,13 +69,8 @@ def _bind_dim(
             if key == place and dim.HasField("dim_value") and dim.dim_value != dims[key]:
                 raise Usage(f"{path}: dimension {axis} of input {name!r} is fixed at {dim.dim_value}")
             dim.dim_value = used[key] = dims[key]
-            return
-    if not dim.HasField("dim_value") or dim.dim_value < 0:
-        symbol = f"{dim.dim_param!r} " if dim.dim_param else ""
-        hint = dim.dim_param or place
-        raise BadInput(
-            f"{path}: dimension {axis} {symbol}of input {name!r} has no size; pass --dim {quote(f'{hint}=N')}"
-        )
+            return True
+    return dim.HasField("dim_value")
 
 
 def _symbols(model: onnx.ModelProto, used: set[str]) -> str:

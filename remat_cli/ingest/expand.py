@@ -27,12 +27,29 @@ def expand(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
     model = write_out(model)
     if any(needs_training_build(node) for node in model.graph.node):
         return model
+    model = _with_casts(model)
     while found := {(node.domain, node.op_type) for node in model.graph.node if _is_expanded(node)}:
         calls = _count(model)
         model = _inline_standard(model, sorted(found), path)
         if _count(model) >= calls and found == {(n.domain, n.op_type) for n in model.graph.node if _is_expanded(n)}:
             break  # this version of onnx has no body for them either, so each stays one op
     return model
+
+
+def _with_casts(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with a Cast for each CastLike whose type is known; onnx's inliner does not find all of them."""
+    if not any(node.op_type == "CastLike" for node in model.graph.node):
+        return model
+    typed = _with_types(model).graph
+    kinds = {value.name: value.type.tensor_type.elem_type for value in (*typed.input, *typed.output, *typed.value_info)}
+    made = onnx.ModelProto()
+    made.CopyFrom(model)
+    for node in made.graph.node:
+        if node.op_type == "CastLike" and _is_expanded(node) and (kind := kinds.get(node.input[1])):
+            node.op_type = "Cast"
+            node.attribute.append(helper.make_attribute("to", kind))
+            del node.input[1:]
+    return made
 
 
 def _inline_standard(model: onnx.ModelProto, ops: list[tuple[str, str]], path: Path) -> onnx.ModelProto:

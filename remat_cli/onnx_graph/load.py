@@ -18,30 +18,30 @@ from remat_cli.limits import MODEL_BYTES
 from remat_cli.onnx_graph.foreign import kind_of_content
 from remat_cli.onnx_graph.functions import refuse_endless
 from remat_cli.onnx_graph.stored import check_beside, is_beside, leave_beside, tensors
-from remat_cli.onnx_graph.walk import subgraphs
+from remat_cli.onnx_graph.walk import nodes_within, subgraphs
 from remat_cli.reading import read_whole
 
-OLDEST_OPSET = 13
+UNUSED_OPSET = 18  # of a model that has no op of the standard domain, and says so by naming none
 TYPES = set(onnx.TensorProto.DataType.values()) - {onnx.TensorProto.UNDEFINED}
 
 
-def load(path: Path, oldest_opset: int = OLDEST_OPSET) -> tuple[onnx.ModelProto, str]:
+def load(path: Path) -> tuple[onnx.ModelProto, str]:
     """The model, without the bytes of external tensors, and the SHA-256 of the file."""
     if path.is_file() and path.stat().st_size > MODEL_BYTES:
         raise BadInput(f"{path} is larger than an ONNX file can be (2 GiB); save its weights as external data")
     content = read_whole(path, MODEL_BYTES)
-    return parse_model(content, path, oldest_opset), hashlib.sha256(content).hexdigest()
+    return parse_model(content, path), hashlib.sha256(content).hexdigest()
 
 
 def load_with_tensors(path: Path) -> onnx.ModelProto:
     """The model, of any opset, ready to be changed: `array_of` finds what it stores, in the file or beside it."""
-    model, _ = load(path, oldest_opset=1)
+    model, _ = load(path)
     refuse_endless(model, path)
     leave_beside(model, path)
     return model
 
 
-def parse_model(content: bytes, path: Path, oldest_opset: int = OLDEST_OPSET) -> onnx.ModelProto:
+def parse_model(content: bytes, path: Path) -> onnx.ModelProto:
     """The model that `content` encodes, checked; `path` is what it is called."""
     model = onnx.ModelProto()
     try:
@@ -51,11 +51,12 @@ def parse_model(content: bytes, path: Path, oldest_opset: int = OLDEST_OPSET) ->
         raise BadInput(f"{path} is not an ONNX model{what or ', or it is truncated; export it again'}") from error
     if not model.HasField("graph") and (what := kind_of_content(content)):
         raise BadInput(f"{path} is not an ONNX model{what}")
-    _check_header(model, path, oldest_opset)
+    _check_header(model, path)
     if any(not isinstance(text, str) for text in _texts(model)):
         raise BadInput(f"{path} is damaged: it holds names that are not text; export it again")
-    if _has_negative_size(model.graph):
-        raise BadInput(f"{path} is damaged: it declares a dimension below zero")
+    _open_dimensions(model.graph)
+    if any(size < 0 for tensor in model.graph.initializer for size in tensor.dims):
+        raise BadInput(f"{path} is damaged: it stores a tensor with a dimension below zero")
     for tensor in tensors(model):
         if tensor.data_type not in TYPES or min(tensor.dims, default=0) < 0:
             raise BadInput(f"{path} is damaged: tensor {tensor.name!r} has a type or shape that there is not")
@@ -64,28 +65,33 @@ def parse_model(content: bytes, path: Path, oldest_opset: int = OLDEST_OPSET) ->
     return model
 
 
-def _check_header(model: onnx.ModelProto, path: Path, oldest_opset: int) -> None:
+def _check_header(model: onnx.ModelProto, path: Path) -> None:
     if not model.HasField("graph") or not (model.graph.node or model.graph.output):
         raise BadInput(f"{path} is not an ONNX model: it holds no graph")
     opsets = {entry.domain: entry.version for entry in model.opset_import}
     version = opsets.get("", opsets.get("ai.onnx"))
     newest = onnx.defs.onnx_opset_version()
+    if version is None and model.opset_import and not any(map(_is_standard, nodes_within(model.graph.node))):
+        version = UNUSED_OPSET
+        model.opset_import.add(domain="", version=version)
     if version is None:
         raise BadInput(f"{path} names no version of the standard ONNX opset; the file may be truncated")
-    if version < oldest_opset:
-        raise BadInput(
-            f"{path} uses opset {version}; remat reads {oldest_opset} and newer: "
-            "convert it with onnx.version_converter, or export it again"
-        )
+    if version < 1:
+        raise BadInput(f"{path} is damaged: it names opset {version}; export it again")
     if version > newest:
         raise BadInput(f"{path} uses opset {version}; the onnx package here knows {newest}: install a newer onnx")
 
 
-def _has_negative_size(graph: onnx.GraphProto) -> bool:
-    """Whether the graph declares a dimension that onnx's own inference would stumble over."""
-    named = (*graph.input, *graph.output, *graph.value_info)
-    sizes = [dim.dim_value for value in named for dim in value.type.tensor_type.shape.dim]
-    return min((*sizes, *(size for tensor in graph.initializer for size in tensor.dims)), default=0) < 0
+def _is_standard(node: onnx.NodeProto) -> bool:
+    return node.domain in ("", "ai.onnx")
+
+
+def _open_dimensions(graph: onnx.GraphProto) -> None:
+    """Leave open what some exporters write as -1; onnx's own inference would stumble over it."""
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        for dim in value.type.tensor_type.shape.dim:
+            if dim.dim_value < 0:
+                dim.ClearField("dim_value")
 
 
 def _texts(model: onnx.ModelProto) -> Iterator[object]:
