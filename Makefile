@@ -81,6 +81,7 @@ sanitize: $(TOOLS)
 
 test-torch-all: $(TOOLS)
 	sh .ci/test-torch $(BIN)/python $(VENV)/with-torch -m "slow or not slow"
+	sh .ci/torch-versions.sh $(BIN)/python $(VENV) all
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache build *.egg-info
