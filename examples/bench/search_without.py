@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from solvers.methods.anyorder.bound import BoundSearch
-from solvers.methods.auto import auto
+from solvers.methods.auto import above, auto
 from solvers.methods.auto.steps import Steps
 from solvers.methods.exact import improve
 
@@ -45,7 +45,9 @@ PARTS: dict[str, Callable[[], None]] = {
     "mending": _no_methods(Steps, "mend"),
     "tournament": _no_methods(Steps, "compete_again"),
     "later tournaments": _values(auto, _STUCK=1 << 60),
-    "far orders": _values(Steps, come_from=nothing),
+    "larger budgets, passes, ladder": _values(Steps, come_from=nothing),
+    "larger budgets": _values(above, _PARTS=()),
+    "passes, ladder": _values(auto, _ABSURD=1 << 60),
     "two passes": _values(auto, _PUT_OFF=()),
     "stretches": _no_methods(Steps, "stretch"),
     "annealing nearby": _no_methods(Steps, "search_nearby"),

@@ -1,13 +1,15 @@
-"""An order found with far more room, then brought down to the budget by small steps, each from where the last one led.
+"""Orders found with more room, then mended to fit: where recomputation is dear, they lead further than orders that fit.
 
-Near the least memory the search seldom gets from one order that fits to another: much has to change at once. With more
-room it moves freely, and what is over the budget after a small step stands at few places, which are mended.
+Near the least memory the search seldom gets from one order that fits to another: much has to change at once. With a
+little more room it moves freely, and what is over the budget in the end stands at few places. Where nothing gets down
+in one step, many small ones do, each from where the last one led.
 
-Invariant: what is given back needs no more than the last step that was reached, and may still not fit.
+Invariant: what is yielded needs no more than the search with more room left, and may still not fit.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +23,8 @@ from solvers.pebbles.copies import Copies
 from solvers.pebbles.mending import Mending
 from solvers.problem import Problem
 
-_LADDER = (1.6, 1.45, 1.3, 1.2, 1.15, 1.1, 1.05, 1.0)  # of the budget
+_PARTS = (1.05, 1.08, 1.03)  # of the budget
+_LADDER = (1.6, 1.45, 1.3, 1.2, 1.15, 1.1, 1.05, 1.0)
 _TURNS = 3  # goes at one step of it, at most, mended between them
 _STATE_MOVES = 10  # moves of a go for each state of the search that mends what it comes to
 
@@ -35,6 +38,15 @@ class FromAbove:
     copies: Copies
     moves: int
     walks: int
+
+    def orders(self) -> Iterator[Ints]:
+        """An order from each larger budget, mended."""
+        for number, part in enumerate(_PARTS):
+            if self.best.over():
+                return
+            budget = int(self.best.budget * part)
+            order = self.go(self.walk(budget), number, budget)
+            yield self.mend(order, self.best.budget)
 
     def descend(self) -> Ints:
         """Down to the budget, each step from where the last one led, and mended; it ends at a step that cannot be

@@ -137,13 +137,17 @@ class Auto(Steps):
         yield from islice(orders_with_wide_last(self.problem, self.budget), _WIDE_LAST)
 
     def far_orders(self) -> Iterator[Ints]:
-        """Orders that no move from those at hand leads to; only where plans are absurdly dear."""
+        """Orders that no move from those at hand leads to; the longer they take, the dearer plans must be so far."""
+        above = FromAbove(self.problem, self.best, self.copies, self.moves, self.walks)
+        orders = above.orders()
+        yield from islice(orders, 1)
         for put_off in _PUT_OFF:
             passes = in_two_passes(self.problem, put_off)
             if passes is not None and self.dearer(_ABSURD):
                 yield np.array([*self.go_once(passes[0]), *self.go_once(passes[1])], np.int64)
         if self.dearer(_ABSURD):
-            yield FromAbove(self.problem, self.best, self.copies, self.moves, self.walks).descend()
+            yield above.descend()
+        yield from orders
 
     def go_once(self, part: Pass) -> tuple[int, ...]:
         """The best order of one pass."""

@@ -131,13 +131,13 @@ class Steps:
         """Where plans are dear so far, if there are any: goes from these orders."""
         while not self.done() and self.dearer(DEAR):
             before = self.best.fitting
-            with self.ledger.at_work("far orders"):
+            with self.ledger.at_work("larger budgets"):
                 order = next(orders, None)
             if order is None:
                 return
-            self.best.offer(order, "far orders")
+            self.best.offer(order, "larger budgets")
             self.starts.insert(0, tuple(order.tolist()))
-            self.anneal([order], self.moves, "annealing from far orders")
+            self.anneal([order], self.moves, "annealing from larger budgets")
             if self.best.fitting is not before:
                 self.stretch()
 
