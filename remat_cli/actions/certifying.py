@@ -12,7 +12,7 @@ from math import ceil
 
 from remat_cli.errors import BadInput, Mismatch
 from remat_cli.formats.certificatefile import digest
-from remat_cli.model.proved import Proved as PlanProved
+from remat_cli.model.proved import PlanProof
 from remat_cli.model.sessions import Session
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.search.answer import Answer
@@ -44,11 +44,11 @@ class Proved:
 
     @property
     def gap(self) -> float | None:
-        return None if self.cost is None else PlanProved(self.cost, self.bound).gap
+        return None if self.cost is None else PlanProof(self.cost, self.bound).gap
 
     @property
     def gap_any_order(self) -> float | None:
-        return None if self.cost is None else PlanProved(self.cost, None, self.bound_any_order).gap_any_order
+        return None if self.cost is None else PlanProof(self.cost, None, self.bound_any_order).gap_any_order
 
 
 def certify(subject: Subject, answer: Answer, session: Session, clock: Clock) -> tuple[Certificate, list[str]]:

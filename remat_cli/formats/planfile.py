@@ -18,7 +18,7 @@ from remat_cli.formats.files import sha256, write_whole
 from remat_cli.formats.program import fault, number_program
 from remat_cli.limits import TEXT_BYTES
 from remat_cli.model.promise import Promise
-from remat_cli.model.proved import Proved
+from remat_cli.model.proved import PlanProof
 from remat_cli.model.sessions import STRICT, Session, kind_of
 from remat_cli.reading import parse_json, read_whole, written_by_newer
 from solvers.plan import Plan
@@ -90,9 +90,9 @@ class PlanFile:
         return self.promises.time or self.cost
 
     @property
-    def proved(self) -> Proved:
+    def proved(self) -> PlanProof:
         """What is proved of the cost."""
-        return Proved(self.cost, self.bound, self.bound_any_order)
+        return PlanProof(self.cost, self.bound, self.bound_any_order)
 
     @property
     def overhead(self) -> float:

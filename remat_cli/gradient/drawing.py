@@ -17,14 +17,14 @@ from onnx import helper
 
 from remat_cli.gradient.tape import Taped
 from remat_cli.gradient.tensor import Tensor
-from remat_cli.gradient.tracing import Tracing
+from remat_cli.gradient.tracing import TracerLike
 
 Outputs = Sequence["Tensor | None"]
 FEW_ELEMENTS = 1 << 12  # of a Dropout, so that drawing them apart takes next to no memory
 SEEDS = 1 << 24  # seeds of float attributes that are told apart
 
 
-def dropout(tracer: Tracing, step: Taped, active: bool) -> Outputs | None:
+def dropout(tracer: TracerLike, step: Taped, active: bool) -> Outputs | None:
     """Without training the identity; in training a mask, or the op with a seed where that has many elements."""
     training = bool(step.array(2, "training_mode")) if step.optional(2) else False
     ratio = float(step.array(1, "ratio")) if step.optional(1) else 0.5
@@ -48,7 +48,7 @@ def dropout(tracer: Tracing, step: Taped, active: bool) -> Outputs | None:
     return None
 
 
-def bernoulli(tracer: Tracing, step: Taped, active: bool) -> Outputs:
+def bernoulli(tracer: TracerLike, step: Taped, active: bool) -> Outputs:
     """1 where a number that is drawn is below the share, else 0: no gradient leads to the share, as in PyTorch."""
     given = step.get("dtype", step.x.dtype)
     return [(_drawn(step) < step.x.cast(onnx.TensorProto.FLOAT)).cast(given)]

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from remat_cli.gradient.tape import Tape, Taped
 from remat_cli.gradient.tensor import Tensor
-from remat_cli.gradient.tracing import Tracing
+from remat_cli.gradient.tracing import TracerLike
 
 
-def log(tracer: Tracing, step: Taped, active: bool) -> list[Tensor | None] | None:
+def log(tracer: TracerLike, step: Taped, active: bool) -> list[Tensor | None] | None:
     """log(sigmoid(x)) as -softplus(-x), and log(exp(a) + exp(b)) as a + softplus(b - a)."""
     inner = _maker(step.tape, step.x)
     if inner is None:

@@ -14,19 +14,19 @@ from remat_cli.gradient.logarithms import log
 from remat_cli.gradient.losses import IGNORED, cross_entropy, negative_log_likelihood
 from remat_cli.gradient.tape import Taped
 from remat_cli.gradient.tensor import Tensor
-from remat_cli.gradient.tracing import Tracing
+from remat_cli.gradient.tracing import TracerLike
 
 Outputs = Sequence["Tensor | None"]
 
 
-def _identity(tracer: Tracing, step: Taped, active: bool) -> Outputs:
+def _identity(tracer: TracerLike, step: Taped, active: bool) -> Outputs:
     """The input itself; where the module detached it, a value without a gradient."""
     if active and step.node is not None and is_detached(step.node):
         return [step.tape.op("Identity", step.x)]
     return [step.x]
 
 
-def _matrix_vector(tracer: Tracing, step: Taped, active: bool) -> Outputs | None:
+def _matrix_vector(tracer: TracerLike, step: Taped, active: bool) -> Outputs | None:
     """A product with a vector on the right as one with a matrix of one column. Where the other operand is a Transpose,
     onnxruntime's optimizer would fuse both and get other numbers."""
     x, vector = step.x, step.input(1)
@@ -36,13 +36,13 @@ def _matrix_vector(tracer: Tracing, step: Taped, active: bool) -> Outputs | None
         return [(x @ vector.reshape(vector.size, 1)).reshape(*x.shape[:-1])]
 
 
-def _cast_like(tracer: Tracing, step: Taped, active: bool) -> Outputs:
+def _cast_like(tracer: TracerLike, step: Taped, active: bool) -> Outputs:
     """A Cast, because every type is known. Few runtimes have a kernel for CastLike, and the gradient is a Cast back."""
     with step.tape.recording():
         return [step.x.cast(step.input(1).dtype)]
 
 
-def _batch_norm(tracer: Tracing, step: Taped, active: bool) -> Outputs | None:
+def _batch_norm(tracer: TracerLike, step: Taped, active: bool) -> Outputs | None:
     """In training mode simpler ops, because CUDA's kernel refuses the op; the last of them is the op in inference
     mode."""
     if not step.get("training_mode", 0):
@@ -76,7 +76,7 @@ def _batch_norm(tracer: Tracing, step: Taped, active: bool) -> Outputs | None:
     return [y, *kept]
 
 
-def _cross_entropy(tracer: Tracing, step: Taped, active: bool) -> Outputs | None:
+def _cross_entropy(tracer: TracerLike, step: Taped, active: bool) -> Outputs | None:
     """Simpler ops, because the kernels of the op, where they exist, hold as much memory as one-hot labels; these do
     not."""
     if not active:
@@ -100,7 +100,7 @@ def _written_out(step: Taped) -> str:
     return f"in the module, with e for that and n = (labels != {ignored}).float(), {formula} is the same"
 
 
-def _likelihood(tracer: Tracing, step: Taped, active: bool) -> Outputs | None:
+def _likelihood(tracer: TracerLike, step: Taped, active: bool) -> Outputs | None:
     if not active:
         return None
     labels, weights, ignored = step.input(1), step.optional(2), step.get("ignore_index")
@@ -112,7 +112,7 @@ def _reduction(step: Taped) -> str:
     return given.decode() if isinstance(given, bytes) else given
 
 
-def _group_norm(tracer: Tracing, step: Taped, active: bool) -> Outputs | None:
+def _group_norm(tracer: TracerLike, step: Taped, active: bool) -> Outputs | None:
     """InstanceNormalization with groups as channels, because few providers have a kernel for the op."""
     if not active:
         return None
@@ -132,7 +132,7 @@ def _group_norm(tracer: Tracing, step: Taped, active: bool) -> Outputs | None:
         return [normal.reshape(*x.shape) * per_channel(scale) + per_channel(bias)]
 
 
-LOWERED: dict[str, Callable[[Tracing, Taped, bool], Outputs | None]] = {
+LOWERED: dict[str, Callable[[TracerLike, Taped, bool], Outputs | None]] = {
     "Identity": _identity,
     "CastLike": _cast_like,
     "Bernoulli": drawing.bernoulli,

@@ -14,7 +14,7 @@ from remat_cli.gradient.tensor import Tensor
 from remat_cli.onnx_graph.sequences import SequenceWriter
 
 
-class Tracing(Protocol):
+class TracerLike(Protocol):
     """`known`: each name of the model with its value on the tape. `lost`: names of unknown values. `statistics`: the
     updated value of each running statistic; `sample_variance`: whether variances are of samples."""
 

@@ -15,13 +15,13 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from remat_cli.gradient.tensor import Tensor
-from remat_cli.gradient.tracing import Tracing
+from remat_cli.gradient.tracing import TracerLike
 
 UNROLLED_NODES = 20_000  # the most nodes that a loop may become
 Value: TypeAlias = "Tensor | list[str]"  # a tensor, or a sequence's parts
 
 
-def write_out(tracer: Tracing, node: onnx.NodeProto, opset: int) -> bool:
+def write_out(tracer: TracerLike, node: onnx.NodeProto, opset: int) -> bool:
     """Write the loop's rounds; the result is False where their number is not known."""
     rounds, goes_on = _number(tracer, node.input[0]), _number(tracer, node.input[1])
     if (node.input[0] and rounds is None) or (node.input[1] and goes_on is None) or not any(node.input[:2]):
@@ -55,7 +55,7 @@ def write_out(tracer: Tracing, node: onnx.NodeProto, opset: int) -> bool:
     return True
 
 
-def _begin(tracer: Tracing, body: onnx.GraphProto, done: int, carried: list[Value]) -> None:
+def _begin(tracer: TracerLike, body: onnx.GraphProto, done: int, carried: list[Value]) -> None:
     """Bind the inputs of a round: its number, a true condition, and the values of the round before."""
     tape = tracer.tape
     tracer.known[body.input[0].name] = tape.integers(done)
@@ -66,7 +66,7 @@ def _begin(tracer: Tracing, body: onnx.GraphProto, done: int, carried: list[Valu
         tracer.known[stored.name] = tape.store(tape.fresh(stored.name), numpy_helper.to_array(stored))
 
 
-def _stack(tracer: Tracing, node: onnx.NodeProto, name: str, parts: list[str]) -> None:
+def _stack(tracer: TracerLike, node: onnx.NodeProto, name: str, parts: list[str]) -> None:
     """Stack the results of all rounds along a new first axis."""
     axes = f"{name}/axis"
     tracer.known[axes] = tracer.tape.integers([0])
@@ -78,22 +78,22 @@ def _stack(tracer: Tracing, node: onnx.NodeProto, name: str, parts: list[str]) -
     tracer.trace(helper.make_node("Concat", made, [name], name=node.name, axis=0), tracer.tape.opset)
 
 
-def _number(tracer: Tracing, name: str) -> int | None:
+def _number(tracer: TracerLike, name: str) -> int | None:
     """The only number of a tensor, if it is known."""
     tensor = tracer.known.get(name)
     array = tracer.tape.constants.get(tensor.name) if tensor else None
     return int(np.reshape(array, -1)[0]) if array is not None and array.size == 1 else None
 
 
-def _is_there(tracer: Tracing, name: str) -> bool:
+def _is_there(tracer: TracerLike, name: str) -> bool:
     return name in tracer.known or name in tracer.sequences.parts
 
 
-def _get(tracer: Tracing, name: str) -> Value:
+def _get(tracer: TracerLike, name: str) -> Value:
     return tracer.sequences.parts[name] if name in tracer.sequences.parts else tracer.known[name]
 
 
-def _set(tracer: Tracing, name: str, value: Value) -> None:
+def _set(tracer: TracerLike, name: str, value: Value) -> None:
     tracer.known.pop(name, None)
     tracer.sequences.parts.pop(name, None)
     if isinstance(value, Tensor):

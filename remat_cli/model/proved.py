@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Proved:
+class PlanProof:
     """`bound`: the cost that no schedule goes below that first computes the ops in the plan's order;
     `bound_any_order`: the same of every schedule."""
 

@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from remat_cli.model.promise import Promise
-from remat_cli.model.proved import Proved
+from remat_cli.model.proved import PlanProof
 from remat_cli.model.sessions import Session
 from remat_cli.notes.words import sentences
 from remat_cli.planning.plans.breakdown import Breakdown, at_peaks
@@ -210,7 +210,7 @@ def status_line(answer: Answer) -> str:
     return words + ENDED.get("limit" if why == "work" and answer.cut else why, "")
 
 
-def slower(proved: Proved) -> str:
+def slower(proved: PlanProof) -> str:
     """How much slower than the best possible plan this one is at most, as far as bounds tell."""
     every, own = proved.gap_any_order, proved.closer_in_order
     if every is None:

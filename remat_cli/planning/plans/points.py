@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from remat_cli.formats.planfile import PlanFile
-from remat_cli.model.proved import Proved
+from remat_cli.model.proved import PlanProof
 from remat_cli.model.sessions import kind_of
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.plans.notebook import overhead_by_budget, shown
@@ -85,9 +85,9 @@ class Point:
         return self.plan.overhead if self.plan else None
 
     @property
-    def proved(self) -> Proved | None:
+    def proved(self) -> PlanProof | None:
         """What is proved of the plan's cost."""
-        return None if self.plan is None else Proved(self.plan.cost, self.bound, self.bound_any_order)
+        return None if self.plan is None else PlanProof(self.plan.cost, self.bound, self.bound_any_order)
 
     @property
     def gap(self) -> float | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from remat_cli.errors import Usage, meant
 from remat_cli.model.promise import Promise
-from remat_cli.model.proved import Proved
+from remat_cli.model.proved import PlanProof
 from remat_cli.model.quantities import Budget
 from remat_cli.model.session_bytes import session_bytes
 from remat_cli.model.sessions import Session
@@ -156,10 +156,10 @@ class Answer:
         return _round_up(self.schedule.result.bound_any_order)
 
     @property
-    def proved(self) -> Proved | None:
+    def proved(self) -> PlanProof | None:
         """What is proved of the plan's cost."""
         outcome = self.schedule.outcome
-        return None if outcome is None else Proved(outcome.cost, self.bound, self.bound_any_order)
+        return None if outcome is None else PlanProof(outcome.cost, self.bound, self.bound_any_order)
 
     @property
     def gap(self) -> float | None:

@@ -9,7 +9,7 @@ import pytest
 from remat_cli.formats import planfile
 from remat_cli.formats.planfile import PlanFile, Searched, Source
 from remat_cli.model.promise import Promise
-from remat_cli.model.proved import Proved
+from remat_cli.model.proved import PlanProof
 from remat_cli.saying.report import slower
 
 
@@ -24,7 +24,7 @@ from remat_cli.saying.report import slower
     ],
 )
 def test_what_holds_for_every_plan_comes_first(bound: int | None, any_order: int | None, said: str) -> None:
-    assert slower(Proved(1015, bound, any_order)) == said
+    assert slower(PlanProof(1015, bound, any_order)) == said
 
 
 def test_a_plan_s_file_says_both_bounds_and_older_files_are_read(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_a_plan_s_file_says_both_bounds_and_older_files_are_read(tmp_path: Path)
     older = path.read_text().replace(' "bound_any_order": 6.0,\n', "")
     path.write_text(older)
     assert "bound_any_order" not in older
-    assert planfile.read(path).proved == Proved(8, 7.0, None)
+    assert planfile.read(path).proved == PlanProof(8, 7.0, None)
 
 
 def _fields(plan: PlanFile) -> dict[str, object]:

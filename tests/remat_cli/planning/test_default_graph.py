@@ -32,6 +32,7 @@ from solvers.reductions.views import reduced
 from solvers.schedule import Schedule, evaluate
 from tests.remat_cli.fusing_models import fusing_model
 from tests.remat_cli.rewrite.plans import random_order
+from tests.sampling import few
 
 
 def planned(subject: Subject, seed: int, share: float) -> Plan:
@@ -40,7 +41,7 @@ def planned(subject: Subject, seed: int, share: float) -> Plan:
     return lower(subject.problem, smaller.expand(order))
 
 
-@pytest.mark.parametrize("name", ["torch_gpt2_eager", "torch_mlp"])
+@pytest.mark.parametrize("name", few(["torch_gpt2_eager", "torch_mlp"], 1))
 @pytest.mark.parametrize("hiding", [0, 3])
 def test_both_runs_are_foretold(data: Path, name: str, hiding: int) -> None:
     subject = given_subject(data / f"{name}.onnx", None, {}, DEFAULT)

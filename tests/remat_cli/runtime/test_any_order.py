@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from remat_cli.runtime.placed import library
-from tests.sampling import few
 
 ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.skipif(
@@ -44,7 +43,8 @@ def test_a_session_that_failed_leaves_the_allocator_where_it_was() -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("seed", few(range(3), 1))
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
 def test_a_hundred_orders_end_well(seed: int) -> None:
     done = _ran("-m", "tests.remat_cli.runtime.odd_orders", str(seed), "34")
     assert done.returncode == 0, done.stderr
