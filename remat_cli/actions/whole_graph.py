@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import onnx
@@ -115,9 +116,10 @@ def check_room(graph: Graph, costs: Mapping[str, OpCost], device: Device) -> Non
 
 def compare(graph: Graph, ops: Ops, costs: Costs, device: Device, seconds: float) -> TimeDifference:
     """Run the whole graph now and hold it against the costs. Time between kernels is shared out among them."""
+    until = monotonic() + seconds
     try:
-        earlier = time(graph, ops, costs.ops, device, seconds)
-        whole = run(graph, ops, costs.ops, device, seconds, earlier)
+        earlier = time(graph, ops, costs.ops, device, seconds, until)
+        whole = run(graph, ops, costs.ops, device, seconds, earlier, until)
     except CannotRun as refused:
         raise BadInput(
             f"{graph.path}: the whole graph cannot be run, so there is nothing to compare: {refused}"
