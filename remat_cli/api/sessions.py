@@ -20,7 +20,8 @@ from remat_cli.arguments import switch
 from remat_cli.errors import BadInput, Usage, meant
 from remat_cli.model.sessions import STOCK
 from remat_cli.runtime.in_place import in_place
-from remat_cli.runtime.session import by_default_of, let_go, placement_in, planned_of, session_of
+from remat_cli.runtime.letting_go import let_go
+from remat_cli.runtime.session import by_default_of, placement_in, planned_of, session_of
 
 if TYPE_CHECKING:
     from remat_cli.api.given import Plan

@@ -30,7 +30,8 @@ from remat_cli.onnx_graph.load import load_with_tensors
 from remat_cli.planning.loading import content_of
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.runtime.in_place import in_place
-from remat_cli.runtime.session import let_go, session_of
+from remat_cli.runtime.letting_go import let_go
+from remat_cli.runtime.session import session_of
 from remat_cli.training.failing import NOTHING_WRITTEN, WrittenState
 from remat_cli.training.rates import rate_schedule
 from remat_cli.training.regime import Regime

@@ -15,6 +15,7 @@ import onnxruntime
 from profiles import cuda
 from profiles.strict import strict_options
 from remat_cli.runtime.learning import learn_places
+from remat_cli.runtime.letting_go import let_go
 from remat_cli.runtime.placed import Missed, Placed, external, library, lifetimes_of
 from remat_cli.runtime.providers import PROVIDERS
 from solvers.placement.largest import Placement
@@ -68,6 +69,8 @@ class PlannedSession(onnxruntime.InferenceSession):
             self._lessons += 1
             self._before += placed.missed
             self._take(learn_places(lifetimes_of(placed.seen, DEVICE_UNIT_BYTES if self._on_device else 1)))
+            placed.seen = ()
+            let_go()
 
     def run(self, output_names: Sequence[str] | None, input_feed: Any, run_options: Any = None) -> Any:
         with self._run():

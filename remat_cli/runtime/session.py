@@ -6,10 +6,8 @@ session, bit for bit.
 
 from __future__ import annotations
 
-import gc
 import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -67,15 +65,6 @@ def split_chunks(provider: str = PROVIDERS["cpu"]) -> None:
     memory = ort.OrtMemoryInfo(name, ort.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, ort.OrtMemType.DEFAULT)
     settings = ort.OrtArenaCfg({"arena_extend_strategy": 0, "max_dead_bytes_per_chunk": 1})
     ort.create_and_register_allocator_v2(provider, memory, {}, settings)
-
-
-def let_go() -> None:
-    """Give what was freed while a session was made back to the system, where that is the C library's to do."""
-    import ctypes
-
-    gc.collect()
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def quiet_runtime() -> Any:
