@@ -146,7 +146,7 @@ def tell_answer(found: Answer, place: Place, flags: SolveFlags, notes: Sequence[
             click.echo(f"note: {line}")
         click.echo(f"{report.as_it_is(found)}\n{_wrote(place.path, flags)}")
         return
-    click.echo(report.summary(found, bool(flags.verbose)))
+    click.echo(report.summary(found, bool(flags.verbose), flags.minimize == "peak"))
     if flags.verbose and found.schedule.result.parts:
         click.echo(report.parts_table(found))
     told = [note for note in found.notes if flags.verbose or note.kind not in ROUTINE]

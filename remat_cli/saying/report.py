@@ -27,9 +27,9 @@ from solvers.simulate import Outcome
 Row = tuple[str, str, str, str]  # of a table: what, before, after, change
 
 ENDED = {
-    "time": "; more time (--time-limit) may find a faster plan",
-    "limit": "; more work (--work-limit) may find a faster plan",
-    "patience": "; nothing faster came for as much work as this took",
+    "time": "; more time (--time-limit) may find a better plan",
+    "limit": "; more work (--work-limit) may find a better plan",
+    "patience": "; nothing better came for as much work as this took",
 }
 
 
@@ -127,15 +127,18 @@ def why_stopped(answer: Answer) -> str:
     return "time" if answer.cut and (clock.most is None or answer.seconds >= clock.seconds) else "work"
 
 
-def summary(answer: Answer, verbose: bool = False) -> str:
-    """Before and after, as a table of a few lines, and one line of status."""
+def summary(answer: Answer, verbose: bool = False, least_memory: bool = False) -> str:
+    """Before and after, as a table of a few lines, and one sentence of proof; `verbose`: all figures, and the status.
+
+    `least_memory`: less memory was asked for, not less time.
+    """
     outcome = answer.schedule.outcome
     assert outcome is not None
     again = answer.recomputed or 0
     promise = answer.promise and replace(answer.promise, itself=answer.itself)
     held, time = held_rows(promise, answer.session, verbose), promise.time if promise else None
-    words = before_and_after(answer.baseline, outcome, answer.subject, again, held, time)
-    return words + "\n" + status_line(answer)
+    words = before_and_after(answer.baseline, outcome, answer.subject, again, held, time, brief=not verbose)
+    return words + "\n" + (status_line(answer) if verbose else proof_line(answer, least_memory) + _ended(answer))
 
 
 def as_it_is(answer: Answer) -> str:
@@ -155,26 +158,36 @@ def held_words(promise: Promise, session: Session) -> str:
 
 
 def before_and_after(
-    before: Outcome, after: Outcome, subject: Subject, again: int, held: Sequence[Row] = (), time: int | None = None
+    before: Outcome,
+    after: Outcome,
+    subject: Subject,
+    again: int,
+    held: Sequence[Row] = (),
+    time: int | None = None,
+    brief: bool = False,
 ) -> str:
     """The memory and cost of a plan of the subject, beside every op run once in the model's order.
 
     `again`: how many ops it computes again. `held`: rows of what the process holds for it as a model. `time`: what that
-    takes.
+    takes. `brief`: without what the memory is made of, and of two times the longer one.
     """
+    longer = max(time or 0, after.cost)
     fixed, once = subject.problem.resident, subject.held_once
-    rows = [
-        ("", "before", "after", "change"),
-        _row("live at once", before.peak, after.peak, show_bytes),
+    parts = [
         _row("  fixed (inputs, weights)", fixed, fixed, show_bytes),
         _row("  the rest", before.peak - fixed, after.peak - fixed, show_bytes),
         *([("  new state", show_bytes(once), "held once", "")] if once else []),
+    ]
+    rows = [
+        ("", "without remat", "with the plan", "change"),
+        _row("memory of the step", before.peak, after.peak, show_bytes),
+        *(parts if not brief else []),
         *held,
-        _row("time", before.cost, after.cost, show_time),
+        _row("time of the step", before.cost, longer if brief else after.cost, show_time),
         ("ops computed again", "0", str(again), ""),
     ]
-    if time is not None and time > after.cost:
-        rows.insert(-1, _row("  with what emit adds", before.cost, time, show_time))
+    if longer > after.cost and not brief:
+        rows.insert(-1, _row("  with what emit adds", before.cost, longer, show_time))
     return table(rows)
 
 
@@ -182,7 +195,7 @@ def held_rows(promise: Promise | None, session: Session | None, verbose: bool = 
     """Rows of the process's memory for the plan; `verbose`: by allocator."""
     if promise is None or session is None or promise.arena is None:
         return []
-    rows = [("held by the process", "", held_words(promise, session), "")]
+    rows = [("in a stock session" if session.grows else "held by the process", "", held_words(promise, session), "")]
     if promise.itself is not None:
         rows.append(("and the session itself", "", f"about {show_bytes(promise.itself)}", ""))
     if promise.block is not None and verbose:
@@ -197,17 +210,31 @@ def _row(name: str, before: int, after: int, show: Callable[[int], str]) -> Row:
     return name, show(before), show(after), change
 
 
+def proof_line(answer: Answer, least_memory: bool) -> str:
+    """What is proved of the plan, for who knows neither gap nor bound: one sentence without its full stop."""
+    if least_memory:
+        return "Proved: no plan holds less" if answer.status is Status.OPTIMAL else "Not proved to be the least memory"
+    if answer.proved and (said := slower(answer.proved)):
+        return f"Proved: at most {said}"
+    return "Nothing is proved of how near this is to the fastest plan"
+
+
 def status_line(answer: Answer) -> str:
     """The budget, how good the plan is, and whether more time may help: one line."""
     words = f"{answer.status.value} within {show_bytes(answer.budget)} ({answer.method}, {answer.seconds:.1f} s)"
     if answer.proved and (said := slower(answer.proved)):
         words += f": at most {said}"
+    return words + _ended(answer)
+
+
+def _ended(answer: Answer) -> str:
+    """Why there is no better plan, where more could be done."""
     if answer.cached:
-        return words + "; kept from before (--force searches again)"
+        return "; kept from before (--force searches again)"
     if not METHODS[answer.method].proof:
-        return words
+        return ""
     why = why_stopped(answer)
-    return words + ENDED.get("limit" if why == "work" and answer.cut else why, "")
+    return ENDED.get("limit" if why == "work" and answer.cut else why, "")
 
 
 def slower(proved: PlanProof) -> str:

@@ -75,7 +75,8 @@ def test_only_of_default_sessions_is_it_said_to_be_about(data: Path, remat: Comm
         ran = remat("solve", model, "--budget", "90%", "--runtime", runtime, "--work-limit", str(WORK), "-o", plan)
         assert ran.code == 0, ran.err
         for words in (ran.out, summary(shown(plan))):
-            line = next(line for line in words.splitlines() if line.startswith("held by the process"))
+            named = "in a stock session" if near else "held by the process"
+            line = next(line for line in words.splitlines() if line.startswith(named))
             assert ("about" in line) == near
     ran = remat("solve", model, "--budget", "100%", "--runtime", "stock", "-o", tmp_path / "same.plan.json")
     assert "fits as it is" in ran.out
