@@ -7,6 +7,7 @@ only its own script run, and lets nothing be fetched.
 from __future__ import annotations
 
 import json
+import shlex
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
@@ -41,6 +42,8 @@ def page(found: Shown, curve: CurveRecord | None = None) -> str:
         cards="".join(
             f"<li><span>{escape(a)}</span><b>{escape(b)}</b><span>{escape(c)}</span></li>" for a, b, c in _cards(found)
         ),
+        command=escape(_command(found)),
+        peaks=_peaks(found),
         breakdown=_breakdown(found),
         again=_again(found),
         curve=CURVE if curve else "",
@@ -104,6 +107,21 @@ CURVE = """<section aria-labelledby="trade">
 <p class="quiet" id="point"></p>
 </section>
 """
+
+
+def _command(found: Shown) -> str:
+    """What to run next on the file that the page is of."""
+    name = shlex.quote(str(found.path))
+    return f"remat verify {name}" if found.recorded else f"remat solve {name} --budget 70%"
+
+
+def _peaks(found: Shown) -> str:
+    """Whether the two columns of the breakdown are of one moment."""
+    old, new = found.breakdowns()
+    if found.recorded is None:
+        return ""
+    words = "Both peaks are at the same op." if old.node == new.node else "The two peaks are at different ops."
+    return f"<p>{words} Each column is of the moment at which its own is.</p>"
 
 
 def _breakdown(found: Shown) -> str:

@@ -14,12 +14,28 @@ function tell(step) {
     row(`role${index}`, data.roles[index], after.parts[index][step], after.memory[step])));
   const largest = held.length ? data.sizes[held[0].value] : 1;
   byId("largest").replaceChildren(...held.slice(0, LISTED).map(({ value }) =>
-    row(`role${data.kinds[value]}`, values[value], data.sizes[value], largest)));
+    row(`role${data.kinds[value]}`, values[value], data.sizes[value], largest, value)));
   byId("more").textContent = held.length > LISTED ? `and ${held.length - LISTED} smaller` : "";
 }
 
-function row(kind, name, size, most) {
+// When a value is made and last used, and when it is computed again: each a compute that a click goes to.
+function trace(value) {
+  const go = (step) => {
+    const found = html("button", { type: "button" }, `${nodes[after.order[step]]} (compute ${step + 1})`);
+    found.addEventListener("click", () => { chart.pinned = true; select(step); showStatement(step); });
+    return found;
+  };
+  const times = after.blocks.filter((block) => block.value === value);
+  byId("value").replaceChildren(html("b", {}, values[value]), ...times.flatMap(({ start, end }, i) => [
+    i ? "; computed again by " : ", made by ", go(start),
+    ...(end < after.order.length ? [", last used by ", go(end - 1)] : [", kept to the end"]),
+  ]));
+}
+
+function row(kind, name, size, most, value) {
   const bar = svg("svg", { class: "bar", viewBox: "0 0 100 1", preserveAspectRatio: "none", "aria-hidden": "true" },
     svg("rect", { class: kind, width: (100 * size) / (most || 1), height: 1 }));
-  return html("tr", {}, html("td", { class: "name", title: name }, name), html("td", { class: "number" }, showBytes(size)), html("td", {}, bar));
+  const shown = value === undefined ? name : html("button", { type: "button", class: "value" }, name);
+  if (value !== undefined) shown.addEventListener("click", () => trace(value));
+  return html("tr", {}, html("td", { class: "name", title: name }, shown), html("td", { class: "number" }, showBytes(size)), html("td", {}, bar));
 }

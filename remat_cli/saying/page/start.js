@@ -12,6 +12,11 @@ filter("");
 byId("filter").addEventListener("input", (event) => filter(event.target.value));
 byId("lines").addEventListener("scroll", list);
 byId("theme").addEventListener("click", theme);
+byId("copy").addEventListener("click", () => {
+  window.getSelection().selectAllChildren(byId("command"));
+  document.execCommand("copy");  // the clipboard's newer door is closed to a page that is a file
+  byId("copy").textContent = "copied";
+});
 if (data.curve) {
   drawCurve();
   window.addEventListener("resize", drawCurve);

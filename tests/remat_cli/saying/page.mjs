@@ -44,9 +44,15 @@ for (const clientX of [100, 400, 700]) {
   known.picture.heard.pointermove({ clientX });
   told.push([known.op.textContent, known.said.textContent, known.largest.children.map((row) => row.children[0].textContent)]);
 }
+const [clicked] = known.largest.children[0].children[0].children;
+clicked.heard.click();
+const traced = [known.value.textContent, known.value.children.filter((child) => child.tag === "button").length];
+const goes = known.value.children.find((child) => child.tag === "button");
+goes.heard.click();
+const gone = known.op.textContent;
 const paths = (element) => element.children.flatMap((child) =>
   typeof child === "string" ? [] : [...(child.tag === "path" ? [child.attributes] : []), ...paths(child)]);
 const byPhase = paths(known.picture).map((path) => path.class);
 known.by.heard.change({ target: { value: "role" } });
-console.log(JSON.stringify({ lines, told, byPhase, byRole: paths(known.picture).map((path) => path.class),
+console.log(JSON.stringify({ lines, told, traced, gone, byPhase, byRole: paths(known.picture).map((path) => path.class),
   broken: paths(known.picture).filter((path) => /NaN|undefined|Infinity/.test(path.d)).length }));

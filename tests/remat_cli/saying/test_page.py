@@ -155,7 +155,12 @@ def unpacked_names(data: dict[str, Any]) -> list[str]:
 def test_its_tables_need_no_script(page: Path) -> None:
     found, plan = Page(page.read_text(encoding="utf-8")), shown(page.with_name("m.plan.json"))
     assert "parameters" in found.texts["td"]
-    assert plan.breakdowns()[1].node in found.texts["td"]
+    old, new = plan.breakdowns()
+    assert new.node in found.texts["td"]
+    assert any(
+        ("different ops" in words) == (old.node != new.node) for words in found.texts["p"] if "peaks are" in words
+    )
+    assert "remat verify m.plan.json" in found.texts["code"]
     assert "What a budget costs in time" in found.texts["h2"]
 
 
@@ -202,6 +207,16 @@ def test_its_script_runs(page: Path, node: str, remat: Command) -> None:
         step = int(re.findall(r"compute (\d+) of", said)[0]) - 1
         assert op == plan.subject.nodes[plan.plan.order()[step]]
         assert largest == largest_at(plan, step)
+
+    name, (words, buttons) = found["told"][-1][2][0], found["traced"]
+    value = plan.subject.values.index(name)
+    held = [block for block in plan.lines[1].blocks if block.value == value]
+    made = plan.plan.order()[held[0].start]
+    assert value in plan.subject.problem.nodes[made].writes
+    assert words.startswith(f"{name}, made by {plan.subject.nodes[made]} (compute {held[0].start + 1})")
+    assert words.count("computed again by") == len(held) - 1
+    assert buttons >= len(held)
+    assert found["gone"] == plan.subject.nodes[made]
 
 
 def largest_at(plan: Shown, step: int) -> list[str]:
