@@ -99,19 +99,22 @@ def test_comments_and_docstrings_name_files_that_are_there() -> None:
     assert wrong == {}
 
 
-def test_the_rooms_of_the_architecture_have_the_files_that_it_names() -> None:
+def test_the_architecture_names_every_room_and_only_files_that_are_there() -> None:
     files = tracked("*.py", "*.hpp", "*.cpp", "*.c", "*.h")
     if not files:
         pytest.skip("not in a checkout")
-    rows = re.findall(r"^\| `([\w./]+/)` \| (.*?) \| .* \|$", (ROOT / "ARCHITECTURE.md").read_text(), re.MULTILINE)
-    assert len(rows) > 30
-    wrong = {
-        (room, name)
-        for room, duty in rows
-        for name in re.findall(r"`(\w+\.(?:py|hpp|cpp|c|h))`", duty)
-        if not any(file.startswith(room) and file.endswith(f"/{name}") for file in files)
-    }
-    assert wrong == set()
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    rooms = {parts[1] for name in files if (parts := name.split("/"))[0] in ("solvers", "remat_cli") and len(parts) > 2}
+    assert len(rooms) > 20
+    assert {room for room in rooms if not re.search(rf"\b{room}\b", text)} == set()
+    assert stale(text, files) == []
+
+
+def test_every_room_says_its_duty() -> None:
+    for package in ("solvers", "remat_cli"):
+        for room in (ROOT / package).rglob("__init__.py"):
+            if room.stat().st_size:
+                assert room.read_text().startswith('"""'), room
 
 
 def test_a_stale_name_is_found() -> None:
