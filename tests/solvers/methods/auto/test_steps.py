@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from solvers.clock import Clock
 from solvers.methods.auto.steps import Steps
 from solvers.orders.evict import RULES, Evictor
 from solvers.problem import Limits, Node, Problem
@@ -30,7 +31,7 @@ def layered() -> Problem:
 
 
 def begun(problem: Problem, share: float) -> Steps:
-    steps = Steps(problem, round(share * baseline(problem)[1].peak), Limits())
+    steps = Steps(problem, round(share * baseline(problem)[1].peak), Limits(Clock(1e9)))
     steps.best.offer(steps.given, "test")
     steps.anneal([steps.nearest], steps.moves // 10, "test")
     steps.approach_at_once()
