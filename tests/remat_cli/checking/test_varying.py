@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from remat_cli.checking.child import Reply
 from remat_cli.checking.compare import EXACT
 from remat_cli.checking.varying import FACTOR, TURNS, compare
 
@@ -21,9 +22,10 @@ def compared(before: Arrays, after: Arrays, further: Iterator[Arrays]) -> tuple[
     """The outputs that differ, those that vary, and how often the original ran again."""
     files, runs = {"before.npz": before, "after.npz": after}, []
 
-    def original(outputs: str) -> None:
+    def original(outputs: str) -> Reply:
         files[outputs] = next(further)
         runs.append(outputs)
+        return Reply()
 
     results: Callable[[str], Arrays] = files.__getitem__
     differs, varies = compare(NAMES, EXACT, results, original)
