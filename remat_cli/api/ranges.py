@@ -67,7 +67,7 @@ def sweep(
     cache: bool = True,
     report: Callable[[sweeping.SweepProgress], None] | None = None,
 ) -> Curve:
-    """What each budget costs, by method: its `points`, and the `knee` among them; `planned(point)` is a point's plan.
+    """What each budget costs, by method: its `points`, the `knee` among them where there is one, and `planned(point)`.
 
     - `model`, `costs`, `dims`, `runtime`, `session`, `in_place`, `gap`, `seed`, `cache`: as `solve` takes them.
     - `pieces`, `largest_value`: as `solve` takes them; all points have the pieces that suit the least budget,
@@ -79,7 +79,7 @@ def sweep(
     Example:
 
         curve = remat.sweep("train.onnx", budgets="40%..100%/4")
-        print(curve.knee.budget)
+        print(curve.knee and curve.knee.budget)
     """
     kind = given.kind_of(runtime, session)
     asked = sweeping.SweepQuestion(budgets=_budgets(budgets), methods=given.names_of(methods, "methods"), session=kind)
