@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from random import Random, SystemRandom
+from random import Random
 
 import pytest
 
 from tests.killing import Kills
 
-SEED = SystemRandom().randrange(1 << 30)
+SEED = int(os.environ["FRESH_SEED"])
 
 
 @pytest.mark.slow

@@ -41,3 +41,11 @@ def test_a_shared_name_is_found() -> None:
         "c.py": "class _Own: ...\nclass D: ...",
     }
     assert shared_names(sources) == {"Op": ["a.py", "b.py"]}
+
+
+def test_nothing_that_gates_is_random() -> None:
+    """What draws cases reads FRESH_SEED, which a campaign alone draws anew."""
+    drawn = ("SystemRandom" + "(", "os." + "urandom", "secrets" + ".")
+    here = Path(__file__)
+    files = [path for path in here.parent.rglob("*.py") if path != here]
+    assert not [str(path) for path in files if any(word in path.read_text() for word in drawn)]

@@ -252,7 +252,7 @@ def test_an_interrupt_ends_it_with_130(remat: Command, here: Path) -> None:
     process = begun("m.yaml", "--jobs", "1")
     worker_of(process)
     process.send_signal(signal.SIGTERM)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=600)
     assert process.returncode == 130
     assert said.rstrip().endswith("remat: interrupted")
 
@@ -263,7 +263,7 @@ def test_an_interrupted_batch_writes_its_report(remat: Command, here: Path) -> N
     process = begun("m.yaml", "--jobs", "1", "--report", "r.json", "--md", "r.md")
     until(lambda: len(list(Path("out").rglob(RECORD))) >= 2, process)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=600)
     assert process.returncode == 130
     assert said.rstrip().endswith("remat: interrupted")
     jobs = report()["jobs"]

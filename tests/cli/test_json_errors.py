@@ -94,7 +94,7 @@ def test_show_may_be_quiet(remat: Command, model: Path) -> None:
 
 
 def test_a_sweep_goes_into_a_file(remat: Command, model: Path) -> None:
-    words = ("sweep", model, "--budgets", "100%,90%", "--methods", "evict", "--time-limit", "20s")
+    words = ("sweep", model, "--budgets", "100%,90%", "--methods", "evict", "--work-limit", "100k")
     told = remat(*words, "-o", "curve.json", "--json").object
     assert json.loads(Path("curve.json").read_text()) == told
     assert remat(*words, "-o", "curve.json").out.strip().endswith("wrote curve.json")
