@@ -120,7 +120,7 @@ def _budgeted(found: Answer, question: Question) -> Answer:
 
 def _better(found: Answer, question: Question) -> Answer:
     """The answer found, or that with whole ops, if it is better."""
-    found, whole = of_all_pieces(found), question.whole
+    found, whole = of_all_pieces(found, bool(question.pieces)), question.whole
     if whole is None or not whole.found:
         return found
     if found.found and question.worth(found) <= question.worth(whole):

@@ -41,9 +41,10 @@ def agreed(found: Answer, other: Answer) -> Answer:
     return _needing(found, min(one, two))
 
 
-def of_all_pieces(found: Answer) -> Answer:
-    """The answer without a plan of ops in some pieces, as one for any: what the outputs need no pieces change."""
-    if found.found or found.session is None or found.subject.whole is None:
+def of_all_pieces(found: Answer, cuts: bool) -> Answer:
+    """The answer without a plan of ops in some pieces, as one for any: what the outputs need no pieces change. `cuts`:
+    whether ops might be cut, though in those that were searched none was."""
+    if found.found or found.session is None or (found.subject.whole is None and not cuts):
         return found
     least = target_of(found.session).held_at_the_end(found.subject) - found.aside
     return judged(_needing(found, least), found.budget)
