@@ -9,9 +9,9 @@ import torch
 from torch import nn
 from torch._higher_order_ops.map import map as mapped
 from torch._higher_order_ops.scan import scan
-from torch.profiler import ProfilerActivity, profile
 
 from tests.sampling import few
+from tests.torch.allocator import allocated
 from tests.torch.steps import backend, step, twin
 
 WIDTH = 32
@@ -77,21 +77,14 @@ def test_what_bodies_hold_is_foretold(body: Body) -> None:
     assert plan.lowered is not None, plan.why
     assert plan.found is not None
     assert asked.step.meter.peak == plan.found.outcome.peak
-    seen = plan.lowered.problem.resident + allocated(module, run, x)
+    seen = plan.lowered.problem.resident + step_of(module, run, x)
     assert 0 <= seen - plan.found.outcome.peak <= FEW_BYTES
 
 
-def allocated(module: nn.Module, run: Callable[..., torch.Tensor], x: torch.Tensor) -> int:
+def step_of(module: nn.Module, run: Callable[..., torch.Tensor], x: torch.Tensor) -> int:
     """The most bytes that torch's allocator gave out in one step."""
     module.zero_grad(set_to_none=True)
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
-        run(x).backward()
-    events = [event for event in seen.profiler.kineto_results.events() if event.name() == "[memory]"]
-    now = most = 0
-    for event in sorted(events, key=lambda event: event.start_ns()):
-        now += event.nbytes()
-        most = max(most, now)
-    return most
+    return allocated(lambda: run(x).backward())
 
 
 def test_a_region_is_planned_with_all_else() -> None:
