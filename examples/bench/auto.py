@@ -1,31 +1,22 @@
-"""`auto` beside `milp` in the given order and in another one, each with the same time: a JSON line for each row.
-
-Usage: python examples/bench/auto.py [--seconds 20] [--only NAME]... [--methods auto,milp|all] [-o FILE]
+"""`auto` beside `milp` in the given order and in another one, each with the same time.
 
 The instances are the tests' networks and random layered graphs drawn here, which stand in for the published ones (G1
 to G4 of MOCCASIN, 100 to 1,000 nodes): as many nodes and edges, by the recipe of Gagrani et al. (NeurIPS 2022,
 appendix A), but not the same graphs, so that no row here can be laid beside a published one. Budgets are shares of the
-peak without recomputation; costs, and bounds, percentages beyond every op once. Timings are of the method alone,
-compiled code being loaded beforehand. In `auto_all.json` stands every method that takes a budget; what is cheaper there
-than `auto` is printed at the end: nothing was.
+peak without recomputation; costs, and bounds, percentages beyond every op once. Times are of the method alone,
+compiled code being loaded beforehand.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
 import random
-import sys
 from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from time import monotonic, process_time
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from remat_cli.formats import problemfile
 from solvers.clock import Clock
@@ -119,42 +110,32 @@ def run(problem: Problem, method: str, budget: int, limits: Limits) -> dict[str,
     }
 
 
-def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--seconds", type=float, default=20.0)
-    options.add_argument("--only", action="append")
-    options.add_argument("--methods", default="auto,milp,milp-reordered", help="or all that take a budget")
-    options.add_argument("-o", "--output", type=Path, default=Path(__file__).with_suffix(".json"))
-    asked = options.parse_args()
+KEY = ("instance", "budget", "method")
+
+
+def words(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--only", action="append")
+    parser.add_argument("--methods", default="auto,milp,milp-reordered", help="or all that take a budget")
+
+
+def rows(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
     budgeted = [name for name, method in METHODS.items() if method.needs_budget and name not in _OUT_OF_REACH]
     methods = [*budgeted, "milp-reordered"] if asked.methods == "all" else asked.methods.split(",")
-    for method in ("auto", "milp", "milp-reordered"):
+    for method in ("auto", "milp", "milp-reordered"):  # compiled code is loaded
         run(layered(60, 120, 0), method, 1, Limits(Clock(1.0)))
         run(layered(60, 120, 0), method, baseline(layered(60, 120, 0))[1].peak * 9 // 10, Limits(Clock(3.0)))
-    table: list[dict[str, Any]] = []
     for name, problem, shares in instances():
         for share in shares if not asked.only or name in asked.only else ():
             for method in methods:
                 found = run(problem, method, int(baseline(problem)[1].peak * share), Limits(Clock(asked.seconds)))
-                table.append({"instance": name, "nodes": len(problem.nodes), "budget": share, **found})
-                print(json.dumps(table[-1]), flush=True)
-    machine = f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} of other work"
-    told = {"machine": machine, "seed": 0, "seconds": asked.seconds, "gap": 0.001, "table": table}
-    asked.output.write_text(json.dumps(told, indent=1) + "\n")
-    for row in dearer(table):
-        print("dearer than", json.dumps(row))
+                yield {"instance": name, "nodes": len(problem.nodes), "budget": share, **found}
 
 
-def dearer(table: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def conclude(known: list[dict[str, Any]]) -> None:
     """The rows of other methods that are cheaper than `auto`'s by more than a tenth of a per cent."""
-    own = {(row["instance"], row["budget"]): row["cost"] for row in table if row["method"] == "auto"}
-
-    def beaten(row: dict[str, Any]) -> bool:
+    own = {(row["instance"], row["budget"]): row["cost"] for row in known if row["method"] == "auto"}
+    for row in known:
         ours, cost = own.get((row["instance"], row["budget"])), row["cost"]
-        return cost is not None and (ours is None or 100 + cost < (100 + ours) / 1.001)
-
-    return [row for row in table if beaten(row)]
-
-
-if __name__ == "__main__":
-    main()
+        if cost is not None and (ours is None or 100 + cost < (100 + ours) / 1.001):
+            print("dearer than", row["method"], row["instance"], row["budget"], cost, "for", ours)

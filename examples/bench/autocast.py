@@ -1,21 +1,21 @@
 """Gradients of a first step in float16: `grad --precision` beside PyTorch's autocast, both held to float64.
 
-    python examples/bench/autocast.py > examples/bench/autocast.json
-
-For each module of `examples/pytorch` with few classes: the error of each parameter's gradient (its norm over the exact
-one's), as the median and the largest over parameters. `rounded`: our graph by ONNX's reference, which rounds every
-float16 value as a GPU would; `session`: by onnxruntime on a CPU, which puts Casts around ops and so rounds little.
-Parameters whose exact gradient is nothing, as a bias's before a BatchNorm, are left out.
+Needs torch. For each module of `examples/pytorch` with few classes: the error of each parameter's gradient (its norm
+over the exact one's), as the median and the largest over parameters. `rounded`: our graph by ONNX's reference, which
+rounds every float16 value as a GPU would; `session`: by onnxruntime on a CPU, which puts Casts around ops and so rounds
+little. Parameters whose exact gradient is nothing, as a bias's before a BatchNorm, are left out. The seed is 0.
 """
 
 from __future__ import annotations
 
+import argparse
 import copy
-import json
 import sys
 import tempfile
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -72,9 +72,11 @@ def error(found: np.ndarray, exact: np.ndarray) -> float:
     return float(np.linalg.norm(found.astype(np.float64) - exact) / np.linalg.norm(exact))
 
 
-def main() -> None:
+KEY = ("module",)
+
+
+def rows(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
     warnings.filterwarnings("ignore")
-    rows = {}
     for name in ("cnn", "resnet", "vit"):
         torch.manual_seed(0)
         module = EXAMPLES[name].make().train()
@@ -84,10 +86,7 @@ def main() -> None:
         found = {way: {key: value[f"{key}_grad"] for key in trained} for way, value in ours(module, x, labels).items()}
         found["autocast"] = by_pytorch(module, x, labels, torch.float16)
         errors = {way: [error(value[key], exact[key]) for key in trained] for way, value in found.items()}
-        rows[name] = {way: {"median": float(np.median(each)), "largest": max(each)} for way, each in errors.items()}
-    versions = f"torch {torch.__version__}, onnxruntime {onnxruntime.__version__}, CPU, seed 0"
-    print(json.dumps({"of": versions, "parameters' errors": rows}, indent=1))
-
-
-if __name__ == "__main__":
-    main()
+        yield {
+            "module": name,
+            **{way: {"median": float(np.median(each)), "largest": max(each)} for way, each in errors.items()},
+        }

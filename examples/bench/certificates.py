@@ -1,9 +1,7 @@
 """Certificates of the bench's networks: what they prove beside what was printed, how large, how long to make and check.
 
-Usage: python examples/bench/certificates.py [--seconds 10] [--only NAME]... [--method milp]... [-o FILE]
-
 Each network at the budgets of `exact.py`, with `auto` and with `milp`, by the command itself; `check` runs in a process
-of its own, and its seconds are CPU time, starting Python included.
+of its own, and its seconds are of the processor, starting Python included.
 """
 
 from __future__ import annotations
@@ -11,17 +9,15 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import resource
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from shutil import copy
 from time import monotonic
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from exact import BUDGETS
 
@@ -76,14 +72,16 @@ def row(path: Path, budget: float, method: str, seconds: float, folder: Path) ->
     }
 
 
-def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--seconds", type=float, default=10.0)
-    options.add_argument("--only", action="append")
-    options.add_argument("--method", action="append")
-    options.add_argument("-o", "--output", type=Path, default=Path(__file__).with_suffix(".json"))
-    asked = options.parse_args()
-    table: list[dict[str, Any]] = []
+KEY = ("instance", "budget", "method")
+
+
+def words(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--only", action="append")
+    parser.add_argument("--method", action="append")
+
+
+def rows(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
         for name, budgets in INSTANCES.items():
             path = ROOT / "tests" / "data" / ("checkmate" if "linear" in name else "networks") / f"{name}.problem.json"
@@ -91,11 +89,4 @@ def main() -> None:
                 continue
             for budget in budgets:
                 for method in asked.method or ("auto", "milp"):
-                    table.append(row(path, budget, method, asked.seconds, Path(folder)))
-                    print(json.dumps(table[-1]), flush=True)
-    machine = f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
-    asked.output.write_text(json.dumps({"machine": machine, "seed": 0, "table": table}, indent=1))
-
-
-if __name__ == "__main__":
-    main()
+                    yield row(path, budget, method, asked.seconds, Path(folder))

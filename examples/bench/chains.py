@@ -1,10 +1,8 @@
-"""Time the chain programs on chain files, or on random chains of a given length.
+"""Processor seconds of the chain programs, on the tests' chain files and on random chains of given lengths.
 
-Usage: python examples/bench/chains.py [--methods rotor,rotor-floating] [--slots 500] [--repeat 1] FILE|LENGTH...
-
-Prints one JSON line for each file and method: file, method, makespan, peak, seconds (the best of `--repeat`, after a
-first run that compiles). A file holds `fw`, `bw`, `a`, `abar`, `o_f`, `o_b` and `mem_limit`; a length L stands for
-a random chain of seed L whose limit is half of what it takes without recomputation.
+`seconds` is the best of `--repeat`, after a first run that loads compiled code. A file holds `fw`, `bw`, `a`, `abar`,
+`o_f`, `o_b` and `mem_limit`; a length L stands for a random chain of seed L whose limit is half of what it takes
+without recomputation.
 """
 
 from __future__ import annotations
@@ -12,18 +10,18 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from time import perf_counter
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
+from time import process_time
+from typing import Any
 
 from solvers.methods.chains.chain import Chain, ChainStep, StageOp, chain, simulate
 from solvers.methods.chains.floating import floating
 from solvers.methods.chains.revolve import revolve
 from solvers.methods.chains.rotor import SLOTS, rotor
 
+CHAINS = Path(__file__).parents[2] / "tests" / "data" / "chains"
+LENGTHS = ("10", "20", "50", "100", "200", "339")
 METHODS: dict[str, Callable[[Chain, float, int], tuple[ChainStep, ...] | None]] = {
     "rotor": rotor,
     "rotor-floating": floating,
@@ -58,33 +56,33 @@ def random_chain(length: int) -> tuple[Chain, float]:
     return made, simulate(made, kept).peak / 2
 
 
-def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("files", nargs="+", metavar="FILE|LENGTH")
-    options.add_argument("--methods", default="rotor")
-    options.add_argument("--slots", type=int, default=SLOTS)
-    options.add_argument("--repeat", type=int, default=1)
-    asked = options.parse_args()
+KEY = ("file", "method")
+
+
+def words(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("files", nargs="*", metavar="FILE|LENGTH")
+    parser.add_argument("--methods", default="rotor,rotor-floating")
+    parser.add_argument("--slots", type=int, default=SLOTS)
+    parser.add_argument("--repeat", type=int, default=1)
+
+
+def rows(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
     warm, limit = random_chain(3)
     for method in asked.methods.split(","):
         METHODS[method](warm, limit, asked.slots)
-        for name in asked.files:
+        lengths = LENGTHS[: 3 if method == "rotor-floating" else None]  # its states are of four numbers, not of three
+        for name in asked.files or (*lengths, *map(str, sorted(CHAINS.glob("*.json")))):
             problem, limit = read(name)
             seconds = float("inf")
             for _ in range(asked.repeat):
-                begun = perf_counter()
+                begun = process_time()
                 found = METHODS[method](problem, limit, asked.slots)
-                seconds = min(seconds, perf_counter() - begun)
+                seconds = min(seconds, process_time() - begun)
             run = None if found is None else simulate(problem, found)
-            line = {
-                "file": name,
+            yield {
+                "file": Path(name).name,
                 "method": method,
                 "makespan": run and run.makespan,
                 "peak": run and run.peak,
                 "seconds": round(seconds, 4),
             }
-            print(json.dumps(line), flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,17 +1,14 @@
 """Are results the same in a default session? Random models of what optimizers look for, copied at random.
 
-    python examples/bench/default_session.py [FIRST [COUNT]] > examples/bench/default_session.json
-
 For each model a random legal order with repeats, rewritten for a default session; both run twice under default options.
-`differ`: models some output of which has other bits. `without`: the same where optimizers are not held to the
-original's kernels, to show that the models are not harmless. `once`: where ops had to be run once for that.
+`same`: whether all outputs have the bits of the original's. `without`: the same where optimizers are not held to the
+original's kernels, to show that the models are not harmless. `once`: how many ops had to be run once for that.
 """
 
 from __future__ import annotations
 
-import json
-import sys
-from collections import Counter
+import argparse
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -86,20 +83,20 @@ def tried(seed: int) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    first, count = (*map(int, sys.argv[1:]), *(0, 100)[len(sys.argv) - 1 :])
-    rows = [tried(seed) for seed in range(first, first + count)]
-    total = Counter(ops=sum(row["ops"] for row in rows), copies=sum(row["copies"] for row in rows))
-    summary = {
-        "onnxruntime": onnxruntime.__version__,
-        "models": count,
-        **total,
-        "differ": [row["seed"] for row in rows if not row["same"]],
-        "without": sum(not row["without"] for row in rows),
-        "once": sum(row["once"] > 0 for row in rows),
-    }
-    print(json.dumps(summary | {"rows": rows}, indent=1))
+KEY = ("seed",)
 
 
-if __name__ == "__main__":
-    main()
+def words(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--count", type=int, default=100)
+
+
+def rows(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    yield from map(tried, range(asked.first, asked.first + asked.count))
+
+
+def conclude(known: list[dict[str, Any]]) -> None:
+    ops, copies = (sum(row[what] for row in known) for what in ("ops", "copies"))
+    print(f"{len(known)} models of {ops} ops, {copies} copies; bits differ in {sum(not row['same'] for row in known)},")
+    print(f"and would in {sum(not row['without'] for row in known)} without the check;", end=" ")
+    print(f"ops had to be run once in {sum(row['once'] > 0 for row in known)}.")

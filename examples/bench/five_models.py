@@ -1,27 +1,24 @@
 """Five known models beside checkpointing layer by layer, which is what frameworks' switches do: a table of the pages.
 
-Usage: python examples/bench/five_models.py [--seconds 60]   (writes five_models.json and the table; no model is run)
-
-Every model is a training step with gradients, planned op by op with estimated costs of a V100. `checkpoint-layers`
-keeps one value a layer and computes each layer again as a whole, as `torch.utils.checkpoint` around every layer does.
-remat is then asked for the same memory, and for half of what the model needs as it stands.
+Every model is a training step with gradients, planned op by op with estimated costs of a V100; no model is run.
+`checkpoint-layers` keeps one value a layer and computes each layer again as a whole, as `torch.utils.checkpoint` around
+every layer does. remat is then asked for the same memory, and for half of what the model needs as it stands. The page's
+table is written at the end.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).parent
-PAGE = HERE.parents[1] / "docs" / "explanation" / "what-is-proved.md"
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "what-is-proved.md"
 BLOCK = re.compile(r"(<!-- results: .*? -->\n).*?(<!-- end of results -->)", re.DOTALL)
 MODELS = {
     "ResNet-50, batch 64": "resnet50 --batch 64",
@@ -74,20 +71,20 @@ def table(rows: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
+KEY = ("model",)
+
+
+def words(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=float, default=60.0)
-    seconds = parser.parse_args().seconds
-    rows = {}
+
+
+def rows(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
         for name, network in MODELS.items():
-            rows[name] = bench(network, seconds, Path(folder))
-            print(name, json.dumps(rows[name]), flush=True)
-    machine = f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the end"
-    said = {"machine": machine, "seed": 0, "seconds": seconds, "rows": rows}
-    (HERE / "five_models.json").write_text(json.dumps(said, indent=1) + "\n")
-    PAGE.write_text(BLOCK.sub(lambda found: found[1] + table(rows) + found[2], PAGE.read_text()))
+            yield {"model": name, **bench(network, asked.seconds, Path(folder))}
 
 
-if __name__ == "__main__":
-    main()
+def conclude(known: list[dict[str, Any]]) -> None:
+    """The page's table."""
+    found = table({row["model"]: row for row in known})
+    PAGE.write_text(BLOCK.sub(lambda block: block[1] + found + block[2], PAGE.read_text()))

@@ -1,20 +1,20 @@
 """What a batch costs besides its jobs: 20 models x 5 budgets x 2 methods, twice, and 1,000 queued jobs.
 
-    python examples/bench/fleet.py [--cluster local] > examples/bench/fleet.json
-
 Machinery is the processor time of a batch and all its processes, less what its jobs' own phases took (loading, solving,
-emitting), for each job. Wall times are of the machine and the load that are stated.
+emitting), for each job.
 """
 
 from __future__ import annotations
 
+import argparse
+import contextlib
 import json
 import os
-import platform
 import resource
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -65,26 +65,23 @@ def queued() -> dict[str, Any]:
     return {"jobs": int(said[0]), "coordinator_bytes": int(said[1])}
 
 
-def main() -> None:
+KEY = ("cluster",)
+
+
+def words(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--cluster", help="as `remat batch` takes it, such as local")
+
+
+def rows(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
     os.environ["PYTHONPATH"] = str(Path(__file__).parents[2])
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
+    extra = ["--cluster", asked.cluster] if asked.cluster else []
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         os.environ["REMAT_RESULTS"] = str(Path(folder, "results"))
         for number in range(MODELS):
             remat("zoo", "mlp", "--batch", 64 + number, "--layers", 3, "-o", f"m{number}.onnx", "-q")
             remat("grad", f"m{number}.onnx", "-o", f"m{number}.train.onnx", "-q")
         Path("m.yaml").write_text(manifest(["95%", "90%", "85%", "80%", "75%"], ["evict", "chen-greedy"]))
-        found = {
-            "machine": f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}",
-            "first": measured("first", sys.argv[1:]),
-            "again": measured("again", sys.argv[1:]),
-            "queued": queued(),
-        }
-    first = found["first"]
-    rest = first["processor_seconds"] - first["phases_seconds"]
-    found["machinery_ms_a_job"] = round(1000 * rest / first["jobs"], 1)
-    print(json.dumps(found, indent=1))
-
-
-if __name__ == "__main__":
-    main()
+        first, again = (measured(name, extra) for name in ("first", "again"))
+        rest = first["processor_seconds"] - first["phases_seconds"]
+        each = round(1000 * rest / first["jobs"], 1)
+        yield {"cluster": asked.cluster, "machinery_ms_a_job": each, "first": first, "again": again, "queued": queued()}

@@ -1,31 +1,23 @@
 """Models of full size, op by op: what the search found, what was handed over, and what each command took.
 
-Usage: python examples/bench/full_size.py [--seconds 60] [--only NAME]   (writes full_size.json; no model is run)
-
-Rows that were not measured are not in the file.
-
-Costs are estimates for a CPU. `found` is the last plan that `solve -v` reported before it placed values, and
-`handed_over` is the plan it wrote; both are shares of time beyond the model as it is, and null where no plan was found.
-`processor_seconds` counts all `cores` that the row could use, and `load` how many processes wanted them. `commit` is
-the state of the program: a row is as old as that.
+Costs are estimates for a CPU, and no model is run. `found` is the last plan that `solve -v` reported before it placed
+values, and `handed_over` is the plan it wrote; both are shares of time beyond the model as it is. `processor_seconds`
+counts all cores that the row could use. Cases that were not measured have no row.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import re
 import resource
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).parent
-RESULTS = HERE / "full_size.json"
 NETWORKS = {  # name: network, optimizer and loss
     "GPT-2 XL": ("gpt2 --layers 48 --hidden 1600 --heads 25 --seq 1024 --batch 4 --vocabulary 50257", "adamw"),
     "BERT-large": ("bert-large --batch 16 --seq 512", "adamw"),
@@ -87,32 +79,19 @@ def bench(name: str, seconds: float, folder: Path) -> dict[str, Any]:
         "handed_over": round(answer["overhead"], 5),
         "block_over_live_bytes": round(placement["block"] / placement["bound"], 4),
         "unused_budget": round(1 - answer["arena"] / answer["budget"], 4),
-        "cores": len(os.sched_getaffinity(0)),
-        "load": round(os.getloadavg()[0], 1),
-        "commit": _commit(),
         "processor_seconds": timed.seconds,
     }
 
 
-def _commit() -> str:
-    asked = ["git", "-C", str(HERE), "describe", "--always", "--dirty"]
-    return subprocess.run(asked, capture_output=True, text=True).stdout.strip()
+KEY = ("case",)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
+def words(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--only", choices=CASES)
-    asked = parser.parse_args()
-    known = json.loads(RESULTS.read_text())["rows"] if RESULTS.is_file() else {}
-    for name in [asked.only] if asked.only else CASES:
+    parser.add_argument("--only", choices=CASES, action="append")
+
+
+def rows(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    for name in asked.only or CASES:
         with tempfile.TemporaryDirectory() as folder:
-            known[name] = bench(name, asked.seconds, Path(folder))
-        print(name, known[name], flush=True)
-        machine = f"{platform.machine()}, {os.cpu_count()} cores"
-        result = {"machine": machine, "seed": 0, "seconds": asked.seconds, "rows": known}
-        RESULTS.write_text(json.dumps(result, indent=1) + "\n")
-
-
-if __name__ == "__main__":
-    main()
+            yield {"case": name, **bench(name, asked.seconds, Path(folder))}

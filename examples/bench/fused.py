@@ -1,7 +1,5 @@
 """Fused first: has the model that onnxruntime optimized beforehand the default session's bits, and its speed?
 
-    PYTHONPATH=. python examples/bench/fused.py > examples/bench/fused.jsonl
-
 Each row is a training graph. `bits`: by level, whether the optimized file in the strict session gives the bits of a
 session of that level on the file as it stands. `off`, `same`: of a plan at SHARE of what the optimized file holds,
 measured over predicted, and whether its bits are the optimized file's. `wall`, `cpu`: the optimized file in the strict
@@ -11,8 +9,7 @@ neighbours and the quartiles, of wall time and of the process's own processor ti
 
 from __future__ import annotations
 
-import json
-import os
+import argparse
 import subprocess
 import sys
 import time
@@ -119,15 +116,13 @@ def row(name: str, path: Path) -> dict[str, Any]:
     fused = optimize_file(path, "all")
     times = raced(by_level(path, "all"), session(fused, strict_options()), feeds)
     ops = [len(graph.ops), len(ingest(fused).ops)]
-    return {"graph": name, "ops": ops, "bits": bits, **times, **planned(fused), "load": round(os.getloadavg()[0], 1)}
+    return {"graph": name, "ops": ops, "bits": bits, **times, **planned(fused)}
 
 
-def main() -> None:
+KEY = ("graph",)
+
+
+def rows(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
     with TemporaryDirectory() as folder:
         for name, path in graphs(Path(folder)):
-            print(json.dumps(row(name, path)), flush=True)
-    print(json.dumps({"onnxruntime": onnxruntime.__version__, "cores": os.cpu_count(), "threads": 1}))
-
-
-if __name__ == "__main__":
-    main()
+            yield row(name, path)

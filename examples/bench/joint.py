@@ -1,16 +1,15 @@
-"""The minimum cut of PyTorch's joint graphs, in all seven settings of its bans: one JSON line each.
-
-Usage: python examples/bench/joint.py FILE...
+"""The minimum cut of PyTorch's joint graphs, in all seven settings of its bans.
 
 A file is a joint graph as PyTorch's partitioner sees it: nodes with their bytes and flags, and, where it has them,
-PyTorch's answers, with which the figures are compared (`agrees`). `seconds` is the time from the graph's nodes to the
-saved set: classes, bans, network, maximum flow; the best of three, after the compiled code was loaded.
+PyTorch's answers, with which the figures are compared (`agrees`). `joint_torch.py` makes such files; without a name the
+tests' are taken. `seconds` is the processor's time from the graph's nodes to the saved set: classes, bans, network,
+maximum flow; the best of three, after the compiled code was loaded.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 from solvers.methods.mincut.cut import Saving, cut
 from solvers.methods.mincut.joint import AGGRESSIVE, DEFAULT, Bans, JointGraph, Vertex
 
+FILES = Path(__file__).parents[2] / "tests" / "data" / "joint"
 OPTIONS = {
     "default": DEFAULT,
     "aggressive": AGGRESSIVE,
@@ -68,9 +68,9 @@ def joint_of(data: dict[str, Any], vertices: list[Vertex]) -> JointGraph:
 def timed(data: dict[str, Any], vertices: list[Vertex], options: Bans) -> tuple[Saving, float]:
     best = float("inf")
     for _ in range(3):
-        began = time.perf_counter()
+        began = time.process_time()
         found = cut(joint_of(data, vertices), options)
-        best = min(best, time.perf_counter() - began)
+        best = min(best, time.process_time() - began)
     return found, best
 
 
@@ -97,10 +97,14 @@ def load_compiled() -> None:
     cut(JointGraph([Vertex(1, (), given=True), Vertex(1, (0,), tangent=True)], [0], [1]), DEFAULT)
 
 
-if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
+KEY = ("file", "option")
+
+
+def words(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("files", nargs="*", type=Path)
+
+
+def rows(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
     load_compiled()
-    for argument in sys.argv[1:]:
-        for line in lines(Path(argument)):
-            print(json.dumps(line), flush=True)
+    for path in asked.files or sorted(FILES.glob("*.json")):
+        yield from lines(path)

@@ -1,27 +1,20 @@
-"""The least peak found and proved, and what plans cost at it and a little above, graph by graph: a JSON line for each.
-
-Usage: python examples/bench/near_floor.py [--seconds 20] [-o FILE] GRAPH.problem.json ...
+"""The least peak found and proved, and what plans cost at it and a little above, graph by graph.
 
 `remat problem` writes such graphs, of `remat zoo` and `remat grad` with `remat profile --estimate v100`: mobilenet-v2,
 resnet18, resnet50, mlp at batch 64; densenet121, vgg19, vit-b16 at 32; bert-base at 16 x 384; gpt2 at 8 x 512; unet at
 8 x 256 pixels; u1 is `unet --upsample nearest --image 32 --width 8 --layers 2 --batch 1`. The others are exports of
 PyTorch and onnxruntime. Peaks are shares of what the ops need in the order given. Costs are shares beyond every op
-once. Each plan above the least peak has half of the seconds. `cpu` is of all three questions; what lowers the cost at
-the least peak has what is left of its time.
+once. Each plan above the least peak has half of the seconds; what lowers the cost at the least peak has what is left of
+its time.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 from time import process_time
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from remat_cli.formats import problemfile
 from solvers.clock import Clock
@@ -65,20 +58,14 @@ def plan_above(problem: Problem, budget: int, percent: int, seconds: float) -> d
     return {f"cost_{percent}": round(cost / max(once, 1) - 1, 4), f"gap_{percent}": round(cost / max(bound, 1) - 1, 4)}
 
 
-def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("graphs", nargs="+", type=Path)
-    options.add_argument("--seconds", type=float, default=20.0)
-    options.add_argument("-o", "--output", type=Path, default=Path(__file__).with_suffix(".json"))
-    asked = options.parse_args()
-    machine = f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} of other work"
-    table: list[dict[str, Any]] = []
+KEY = ("graph",)
+
+
+def words(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("graphs", nargs="+", type=Path)
+    parser.add_argument("--seconds", type=float, default=20.0)
+
+
+def rows(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
     for path in asked.graphs:
-        table.append(row(path.name.split(".")[0], problemfile.read(path).problem, asked.seconds))
-        print(json.dumps(table[-1]), flush=True)
-        told = {"machine": machine, "seed": 0, "table": table}
-        asked.output.write_text(json.dumps(told, indent=1) + "\n")
-
-
-if __name__ == "__main__":
-    main()
+        yield row(path.name.removesuffix(".problem.json"), problemfile.read(path).problem, asked.seconds)

@@ -1,21 +1,17 @@
 """What remat says of the models of `onnx.backend.test`, about 2,000 that nobody here wrote, held against what they do.
 
-    python examples/bench/onnx_tests.py OUT.jsonl [--ways remat,stock,pieces] [--limits 1,10] [--every N] [--only TEXT]
-    python examples/bench/onnx_tests.py OUT.jsonl --summary > examples/bench/onnx_tests.json
-
 Each model is asked for 100% of what it holds, for its least peak, for exactly that, with that plan known as where its
 file stands, and for a byte less. Faults are:
 a model that fits as it is and is refused; results in other bits than the original's in a session of the same options; a
 least peak that is not reached when it is asked for, or that is undercut though it was called least; a refusal that says
-no more is needed than was asked for; a crash. Rows are appended, so that a run that was ended goes on.
+no more is needed than was asked for; a crash. A row counts all models in one way within one limit. What became of each
+is appended to the file of `--trials`, so that a run that was ended goes on.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -164,48 +160,42 @@ def tried(jobs: Sequence[tuple[str, str, float]]) -> Iterator[dict[str, Any]]:
                     break
 
 
-def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    limits = sorted({row["limit"] for row in rows})
-    counted = {
-        f"{way}, {limit} s": dict(Counter(row["outcome"] for row in rows if (row["way"], row["limit"]) == (way, limit)))
-        for way in WAYS
-        for limit in limits
-    }
-    return {
-        "machine": f"{os.cpu_count()} cores, {platform.machine()}, onnx {onnx.__version__}, ort {ort.__version__}",
-        "models": len({row["model"] for row in rows}),
-        "outcomes": {name: counts for name, counts in counted.items() if counts},
-        "processor_seconds": round(sum(row.get("seconds", 0) for row in rows)),
-        "faults": [row for row in rows if row.get("faults")],
-        "refused": dict(
-            Counter(row["why"].split(":")[-1].strip()[:60] for row in rows if "why" in row).most_common(12)
-        ),
-    }
+KEY = ("way", "limit")
 
 
-def main() -> None:
-    reads = argparse.ArgumentParser()
-    reads.add_argument("out", type=Path)
-    reads.add_argument("--ways", default=",".join(WAYS))
-    reads.add_argument("--limits", default="1")
-    reads.add_argument("--every", type=int, default=1)
-    reads.add_argument("--from", type=int, default=0, dest="first")
-    reads.add_argument("--only", default="", help="models whose names hold this")
-    reads.add_argument("--summary", action="store_true")
-    given = reads.parse_args()
-    known = [json.loads(line) for line in given.out.read_text().splitlines()] if given.out.exists() else []
-    if given.summary:
-        print(json.dumps(summary(known), indent=1))
-        return
+def words(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--trials", type=Path, required=True, help="a file, a line for each model, way and limit")
+    parser.add_argument("--ways", default=",".join(WAYS))
+    parser.add_argument("--limits", default="1", help="seconds, one or several")
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--from", type=int, default=0, dest="first")
+    parser.add_argument("--only", default="", help="models whose names hold this")
+
+
+def rows(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    known = [json.loads(line) for line in asked.trials.read_text().splitlines()] if asked.trials.exists() else []
     done = {(row["model"], row["way"], row["limit"]) for row in known}
-    names = [name for name in sorted(tests()) if given.only in name][given.first :: given.every]
-    limits = [float(limit) for limit in given.limits.split(",")]
-    jobs = [(name, way, limit) for limit in limits for name in names for way in given.ways.split(",")]
-    with given.out.open("a") as out:
+    names = [name for name in sorted(tests()) if asked.only in name][asked.first :: asked.every]
+    limits = [float(limit) for limit in asked.limits.split(",")]
+    jobs = [(name, way, limit) for limit in limits for name in names for way in asked.ways.split(",")]
+    with asked.trials.open("a") as out:
         for row in tried([job for job in jobs if job not in done]):
             out.write(json.dumps(row) + "\n")
             out.flush()
+            known.append(row)
+    for way in asked.ways.split(","):
+        for limit in limits:
+            yield counted(way, limit, [row for row in known if (row["way"], row["limit"]) == (way, limit)])
 
 
-if __name__ == "__main__":
-    main()
+def counted(way: str, limit: float, trials: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    reasons = Counter(row["why"].split(":")[-1].strip()[:60] for row in trials if "why" in row)
+    return {
+        "way": way,
+        "limit": limit,
+        "models": len(trials),
+        "outcomes": dict(Counter(row["outcome"] for row in trials)),
+        "faults": [row for row in trials if row.get("faults")],
+        "refused": dict(reasons.most_common(12)),
+        "processor_seconds": round(sum(row.get("seconds", 0) for row in trials)),
+    }

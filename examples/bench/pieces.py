@@ -1,20 +1,15 @@
 """Ops in pieces: least peaks of training steps, GPT-2 small below its floor, and what forward models' processes hold.
 
-    python examples/bench/pieces.py [NAME ...]
-
-Results go into pieces.json, a row a model, with machine, seed and limits. Training steps are planned
-by costs from paper for a CPU. Forward models run here, in the stock session of onnxruntime and by their plan.
+Training steps are planned by costs from paper for a CPU. Forward models run here, in the stock session of onnxruntime
+and by their plan. Each search has SECONDS and the seed 0.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import sys
+import argparse
 import tempfile
-import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +20,6 @@ from onnx import helper, numpy_helper
 import remat_cli as remat
 from remat_cli.zoo.build import build
 
-RESULTS = Path(__file__).with_suffix(".json")
 SECONDS = 40
 GPT2 = {"layers": 12, "hidden": 768, "heads": 12, "seq": 512, "batch": 8, "vocabulary": 50257}
 STEPS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -185,24 +179,18 @@ def forward(path: Path) -> dict[str, Any]:
     }
 
 
-def main(names: list[str]) -> None:
-    results: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.is_file() else {}
-    results["about"] = {
-        "processors": len(os.sched_getaffinity(0)),
-        "load": [round(one, 1) for one in os.getloadavg()],
-        "date": time.strftime("%Y-%m-%d"),
-        "seed": 0,
-        "seconds a search": SECONDS,
-        "costs": "of training steps from paper, of a CPU; of forward models measured here",
-    }
+KEY = ("model",)
+
+
+def words(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("names", nargs="*")
+
+
+def rows(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.onnx"
-        for name, question in jobs(path):
-            if not names or name in names:
-                began = time.process_time()
-                results[name] = question() | {"processor seconds": round(time.process_time() - began, 1)}
-                print(name, results[name], flush=True)
-                RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+        for name, question in jobs(Path(folder) / "model.onnx"):
+            if not asked.names or name in asked.names:
+                yield {"model": name, **question()}
 
 
 def jobs(path: Path) -> list[tuple[str, Callable[[], dict[str, Any]]]]:
@@ -230,6 +218,3 @@ def jobs(path: Path) -> list[tuple[str, Callable[[], dict[str, Any]]]]:
 
 
 GPT2_ASKED = ((2_300_000_000, "auto"), (3_500_000_000, "off"), (3_500_000_000, "auto"))
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -1,17 +1,13 @@
 """Gradients of small training steps in pieces, and whole, against a run in float64.
 
-    python examples/bench/pieces_float64.py [NAME ...]
-
 Each step has its widest values cut, into quarters if its weights are not wider still, sums of weight gradients among
-them. Results go into
-pieces_float64.json: for each model, the output that comes out worst, as the error in pieces over the error whole.
+them. A row tells the output that comes out worst: its error in pieces beside its error whole. The seed is 0.
 """
 
 from __future__ import annotations
 
-import json
-import sys
-import time
+import argparse
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +23,6 @@ from remat_cli.model.signatures import feeds_of, ops_of
 from remat_cli.pieces.finding import narrowed_to
 from remat_cli.zoo.build import build
 
-RESULTS = Path(__file__).with_suffix(".json")
 PARTS = 4
 SEED = 0
 ZERO = 1e-12  # of the largest norm: what is less is 0 but for float64's own rounding, as of a key's bias
@@ -101,18 +96,14 @@ def compared(network: str, options: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def main(names: list[str]) -> None:
-    results: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.is_file() else {}
-    results["about"] = {"date": time.strftime("%Y-%m-%d"), "seed": SEED}
+KEY = ("model",)
+
+
+def words(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("names", nargs="*")
+
+
+def rows(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
     for name, (network, options) in MODELS.items():
-        if not names or name in names:
-            began = time.process_time()
-            results[name] = compared(network, dict(options)) | {
-                "processor seconds": round(time.process_time() - began, 1)
-            }
-            print(name, results[name], flush=True)
-            RESULTS.write_text(json.dumps(results, indent=1) + "\n")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+        if not asked.names or name in asked.names:
+            yield {"model": name, **compared(network, dict(options))}

@@ -1,19 +1,15 @@
 """Time of models in pieces: what plans foretell by costs measured here, and what runs in pairs take.
 
-    python examples/bench/pieces_times.py [NAME ...]
-
 A training step is planned for 5% less than the least memory found for its whole ops, a forward model for the least
-memory at up to 10% more time. Results go into pieces_times.json.
+memory at up to 10% more time. Each search has SECONDS and the seed 0.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import sys
+import argparse
 import tempfile
-import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +18,6 @@ import onnx
 import remat_cli as remat
 from remat_cli.zoo.build import build
 
-RESULTS = Path(__file__).with_suffix(".json")
 SECONDS = 25
 STEPS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "GPT-2, 2 layers, AdamW": (
@@ -74,23 +69,15 @@ def measured(name: str, path: Path) -> dict[str, Any]:
     }
 
 
-def main(names: list[str]) -> None:
-    results: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.is_file() else {}
-    results["about"] = {
-        "processors": len(os.sched_getaffinity(0)),
-        "load": [round(one, 1) for one in os.getloadavg()],
-        "date": time.strftime("%Y-%m-%d"),
-        "seed": 0,
-        "seconds a search": SECONDS,
-        "costs": "measured here",
-    }
+KEY = ("model",)
+
+
+def words(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("names", nargs="*")
+
+
+def rows(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for name in names or [*STEPS, *FORWARD]:
-            results[name] = measured(name, Path(folder) / "model.onnx")
-            print(name, results[name], flush=True)
-            RESULTS.write_text(json.dumps(results, indent=1) + "\n")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+        for name in asked.names or [*STEPS, *FORWARD]:
+            yield {"model": name, **measured(name, Path(folder) / "model.onnx")}

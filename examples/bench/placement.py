@@ -1,7 +1,5 @@
 """What a step's process grows by: a plan's places against the stock arena, each in a process of its own.
 
-    python examples/bench/placement.py PLAN.json ... > placement.json
-
 For each plan, made with measured costs: what it says of live bytes beyond inputs and weights, the block, the growth of
 the process's peak resident set in six runs from before the first, the CPU time of a step (the least of six), and
 whether the results are the same bytes. `traced`: the plan's places are not known and the first run finds them.
@@ -10,12 +8,14 @@ whether the results are the same bytes. `traced`: the plan's places are not know
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -82,16 +82,16 @@ def measured(plan: Path) -> dict[str, Any]:
     return {**said, "requests": len(places["allocations"]), "same_bytes": same, **found}
 
 
-def main(paths: list[str]) -> None:
-    rows = []
-    for path in paths:
-        rows.append(measured(Path(path)))
-        print(json.dumps(rows[-1]), file=sys.stderr)
-    print(json.dumps(rows, indent=1))
+KEY = ("plan",)
+
+
+def words(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("plans", nargs="+", type=Path)
+
+
+def rows(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    yield from map(measured, asked.plans)
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "--one":
-        one(*sys.argv[2:])
-    else:
-        main(sys.argv[1:])
+    one(*sys.argv[2:])

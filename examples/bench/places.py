@@ -3,15 +3,14 @@
     python examples/bench/unseen_torch.py FOLDER                                 (in an environment with PyTorch)
     for m in FOLDER/*.onnx; do remat grad $m; done
     for m in FOLDER/*.train.onnx; do remat profile $m --threads 1; done
-    python examples/bench/places.py FOLDER RESULTS.json [NAME ...]
+    python examples/bench/run.py places FOLDER [NAME ...]
 
 Each training graph is solved for each budget within LIMIT, in one folder as a user would, the smallest budget first;
 then the rewritten model runs in processes of its own: with the plan's places, with the stock arena, and traced, which
 tells the live bytes. `bare`: the overhead of the scheduling problem alone, as the solver is asked it without a runtime,
 within the same limit; it is not asked where what was found is within half a point of `bound`, what no schedule at all
 is below. The limit is in seconds of processor, of all threads together, so that other work on the machine changes
-little. Overheads are shares of the original's time by its costs; `cpu` is the least of six steps. Results are written
-after each graph, and graphs that are there already are passed by.
+little. Overheads are shares of the original's time by its costs; the `cpu` of `tried` is the least of six steps.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,6 @@ from placement import child
 
 BUDGETS = ("60%", "75%", "90%")
 LIMIT = os.environ.get("LIMIT", "10s")
-MACHINE = os.environ.get("MACHINE", f"{os.cpu_count()} cores")
 NEAR = 0.005
 ON_PROCESSOR = (
     "import time, solvers.clock as c; c.monotonic = time.process_time; from remat_cli.main import main; main()"
@@ -99,11 +98,10 @@ def tried(model: Path, path: Path, said: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def rows(model: Path, folder: Path) -> list[dict[str, Any]]:
+def tried_at_budgets(model: Path, folder: Path) -> Iterator[dict[str, Any]]:
     bare = folder / f"{model.name}.problem.json"
     remat = str(Path(sys.executable).with_name("remat"))
     subprocess.run([remat, "problem", str(model), "-o", str(bare), "-q"], capture_output=True, check=True)
-    found = []
     for share in BUDGETS:
         plan = folder / f"{model.name}.{share}.plan.json"
         said = solved(model, share, plan)
@@ -113,9 +111,7 @@ def rows(model: Path, folder: Path) -> list[dict[str, Any]]:
         row |= {key: said.get(key) for key in ("exit", "status", "overhead", "wall")}
         row |= {"bound": _bound(said), "bare": alone.get("overhead"), "bare_status": alone.get("status")}
         row |= {"notes": said.get("notes")}
-        found.append(row | (tried(model, plan, said) if said["exit"] == 0 else {}))
-        print(json.dumps(found[-1]), file=sys.stderr, flush=True)
-    return found
+        yield row | (tried(model, plan, said) if said["exit"] == 0 else {})
 
 
 def _bound(said: dict[str, Any]) -> float | None:
@@ -129,24 +125,16 @@ def _near_bound(said: dict[str, Any]) -> bool:
     return bound is not None and found is not None and found <= bound + NEAR
 
 
-def main(folder: Path, results: Path, names: list[str]) -> None:
-    found: dict[str, Any] = json.loads(results.read_text()) if results.exists() else {"rows": []}
-    known = found.setdefault("rows", [])
-    models = [folder / f"{name}.train.onnx" for name in names] or sorted(folder.glob("*.train.onnx"))
-    done = {row["graph"] for row in known}
-    for model in models:
-        if model.name.removesuffix(".train.onnx") in done:
-            continue
+KEY = ("graph", "budget")
+
+
+def words(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("names", nargs="*")
+
+
+def rows(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    models = [asked.folder / f"{name}.train.onnx" for name in asked.names]
+    for model in models or sorted(asked.folder.glob("*.train.onnx")):
         with tempfile.TemporaryDirectory() as plans:
-            known += rows(model, Path(plans))
-        found |= {"machine": MACHINE, "limit": f"{LIMIT} of processor", "seed": 0}
-        results.write_text(json.dumps(found, indent=1) + "\n")
-
-
-if __name__ == "__main__":
-    words = argparse.ArgumentParser()
-    words.add_argument("folder", type=Path)
-    words.add_argument("results", type=Path)
-    words.add_argument("names", nargs="*")
-    given = words.parse_intermixed_args()
-    main(given.folder, given.results, given.names)
+            yield from tried_at_budgets(model, Path(plans))

@@ -1,23 +1,17 @@
 """Time against size, from 100 to 50,000 nodes, and what each step of a solve takes of it.
 
-Usage: python examples/bench/scale.py [--most 50000] [--seconds 120] [--only KIND]... [-o examples/bench/scale.json]
-       python examples/bench/scale.py --plot
-
 Three kinds of graphs: training graphs of chains, random layered graphs with edges that cross many layers, and
 transformers of ever more layers. Each step runs by itself, in CPU seconds; then `auto` runs for so many
 seconds: CPU seconds to its first plan and to its end, which is a proof or the limit. Budgets are shares of the peak
-without recomputation. `--plot` draws scale.png from the rows that are there.
+without recomputation, the seed is 0. `results/scale.png` is drawn at the end.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import resource
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -25,9 +19,6 @@ from time import process_time
 from typing import Any
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
 from transformer import deepen
 
 from remat_cli.formats import problemfile
@@ -146,7 +137,7 @@ def whole(problem: Problem, budget: int, seconds: float) -> dict[str, Any]:
     }
 
 
-def draw(told: dict[str, Any], picture: Path) -> None:
+def draw(table: list[dict[str, Any]], picture: Path) -> None:
     """Left: to the first plan and to the end, against size. Right: each step's share at each kind's largest."""
     import matplotlib
 
@@ -156,7 +147,7 @@ def draw(told: dict[str, Any], picture: Path) -> None:
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(12, 5), layout="constrained")
     colours = dict(zip(SHARES, ("tab:blue", "tab:orange", "tab:green"), strict=True))
     for kind, colour in colours.items():
-        rows = [row for row in told["table"] if row["kind"] == kind]
+        rows = [row for row in table if row["kind"] == kind]
         for what, line in (("first plan", "--"), ("cpu", "-")):
             known = [(row["nodes"], row["auto"][what]) for row in rows if row["auto"][what]]
             label = f"{kind} at {SHARES[kind]:.0%}, {what.replace('cpu', 'end')}"
@@ -169,11 +160,9 @@ def draw(told: dict[str, Any], picture: Path) -> None:
     )
     left.grid(alpha=0.3)
     left.legend(fontsize=8)
-    names = sorted({name for row in told["table"] for name in row["steps"]})
+    names = sorted({name for row in table for name in row["steps"]})
     palette = pyplot.get_cmap("tab20").colors
-    largest = [
-        max((row for row in told["table"] if row["kind"] == kind), key=lambda row: row["nodes"]) for kind in SHARES
-    ]
+    largest = [max((row for row in table if row["kind"] == kind), key=lambda row: row["nodes"]) for kind in SHARES]
     for place, row in enumerate(largest):
         bottom, total = 0.0, sum(row["steps"].values())
         for index, name in enumerate(names):
@@ -192,39 +181,34 @@ def draw(told: dict[str, Any], picture: Path) -> None:
     figure.savefig(picture, dpi=110)
 
 
-def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--most", type=int, default=SIZES[-1])
-    options.add_argument("--seconds", type=float, default=120.0)
-    options.add_argument("--only", choices=KINDS, action="append")
-    options.add_argument("--plot", action="store_true")
-    options.add_argument("-o", "--output", type=Path, default=Path(__file__).with_suffix(".json"))
-    asked = options.parse_args()
-    if asked.plot:
-        draw(json.loads(asked.output.read_text()), asked.output.with_suffix(".png"))
-        return
-    table: list[dict[str, Any]] = []
+KEY = ("kind", "nodes")
+
+
+def words(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--most", type=int, default=SIZES[-1])
+    parser.add_argument("--seconds", type=float, default=120.0)
+    parser.add_argument("--only", choices=KINDS, action="append")
+
+
+def rows(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
     for kind in asked.only or KINDS:
         first = reduced(KINDS[kind](SIZES[0])).problem
         for step in steps_of(first, budget_of(first, SHARES[kind])).values():
             step()  # compiled code is loaded
         whole(first, budget_of(first, SHARES[kind]), 20.0)
+        before = 0
         for size in (size for size in SIZES if size <= asked.most):
             problem = KINDS[kind](size)
-            if any((row["kind"], row["nodes"]) == (kind, len(problem.nodes)) for row in table):
+            if len(problem.nodes) == before:
                 continue  # the smallest transformer is larger than that
+            before = len(problem.nodes)
             small = reduced(problem).problem
             budget = budget_of(small, SHARES[kind])
-            row: dict[str, Any] = {"kind": kind, "nodes": len(problem.nodes), "share": SHARES[kind]}
+            row: dict[str, Any] = {"kind": kind, "nodes": before, "share": SHARES[kind]}
             row["steps"] = {name: timed(step) for name, step in steps_of(small, budget).items()}
             row["auto"] = whole(small, budget, asked.seconds)
-            row["peak_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-            table.append(row)
-            print(json.dumps(row), flush=True)
-            machine = f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
-            told = {"machine": machine, "seed": 0, "gap": 0.001, "seconds": asked.seconds, "table": table}
-            asked.output.write_text(json.dumps(told, indent=1) + "\n")
+            yield row | {"peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024}
 
 
-if __name__ == "__main__":
-    main()
+def conclude(known: list[dict[str, Any]]) -> None:
+    draw(known, Path(__file__).parent / "results" / "scale.png")

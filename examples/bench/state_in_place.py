@@ -1,8 +1,6 @@
 """Ten AdamW steps of a model with its state held once, with both copies, and by PyTorch: memory, time and losses.
 
-    python examples/bench/state_in_place.py [NAME ...] [--budget 60%] [--steps 10] [--seed 0] [-o FILE]
-
-Needs torch. NAMEs are those of `examples/pytorch/models.py`, and `gpt2-wide` and `gpt2-small`, whose state is most of
+Needs torch. Names are those of `examples/pytorch/models.py`, and `gpt2-wide` and `gpt2-small`, whose state is most of
 what they hold. Each way runs in a process of its own, on one thread. Bytes are what the process holds more at the most:
 `whole` than before it had a model, the reading of the plan and the making of the session among it; `steps` than with
 the session (for PyTorch: the module) ready. Parameters and batch count in both. `told` is what `solve` says of the
@@ -14,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -171,52 +168,50 @@ def child(words: Sequence[str]) -> dict[str, Any]:
     return dict(json.loads(ran.stdout.splitlines()[-1]))
 
 
-def rows(names: Sequence[str], given: Sequence[str]) -> Iterator[dict[str, Any]]:
-    for name in names:
+KEY = ("model",)
+
+
+def words(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("names", nargs="*")
+    _limits(parser)
+
+
+def _limits(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--budget", default="60%")
+    parser.add_argument("--steps", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--profile", type=float, default=10.0, help="seconds to measure ops")
+    parser.add_argument("--seconds", type=float, default=20.0, help="seconds to solve")
+
+
+def rows(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    limits = {name: getattr(asked, name) for name in ("budget", "steps", "seed", "profile", "seconds")}
+    given = [word for key, value in limits.items() for word in (f"--{key}", str(value))]
+    for name in asked.names or list(examples()):
         with tempfile.TemporaryDirectory() as folder:
-            told = child(["--prepare", folder, name, *given])
-            ways = {way: child(["--way", way, "--prepare", folder, name, *given]) for way in WAYS}
+            told = child([folder, name, *given])
+            ways = {way: child([folder, name, "--way", way, *given]) for way in WAYS}
         losses = {way: ways[way].pop("losses") for way in WAYS}
         apart = [
             abs(float.fromhex(a) - float.fromhex(b)) for a, b in zip(losses["once"], losses["pytorch"], strict=True)
         ]
-        yield {
-            "model": name,
-            **told,
-            **ways,
-            "same_losses": losses["once"] == losses["both"],
-            "from_pytorch": float(f"{max(apart):.1e}"),
-            "load": round(os.getloadavg()[0], 1),
-        }
+        same = losses["once"] == losses["both"]
+        yield {"model": name, **told, **ways, "same_losses": same, "from_pytorch": float(f"{max(apart):.1e}")}
 
 
-def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("names", nargs="*")
-    options.add_argument("--budget", default="60%")
-    options.add_argument("--steps", type=int, default=10)
-    options.add_argument("--seed", type=int, default=0)
-    options.add_argument("--profile", type=float, default=10.0, help="seconds to measure ops")
-    options.add_argument("--seconds", type=float, default=20.0, help="seconds to solve")
-    options.add_argument("--prepare", type=Path, help=argparse.SUPPRESS)
-    options.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
-    options.add_argument("-o", "--output", type=Path, default=Path(__file__).with_suffix(".json"))
+def _in_a_process() -> None:
+    """What `child` asks for: the model and its plan, or steps in one of the ways."""
+    options = argparse.ArgumentParser()
+    options.add_argument("folder", type=Path)
+    options.add_argument("name")
+    options.add_argument("--way", choices=WAYS)
+    _limits(options)
     asked = options.parse_args()
-    if asked.prepare:
-        (name,) = asked.names
-        answer = run(asked.way, name, asked.prepare, asked.seed) if asked.way else prepare(name, asked.prepare, asked)
-        print(json.dumps(answer))
-        return
-    limits = {"budget": asked.budget, "steps": asked.steps, "seed": asked.seed}
-    limits |= {"profile": asked.profile, "seconds": asked.seconds}
-    given = [word for key, value in limits.items() for word in (f"--{key}", str(value))]
-    table = []
-    for row in rows(asked.names or list(examples()), given):
-        table.append(row)
-        print(json.dumps(row), flush=True)
-        machine = f"{platform.machine()}, {os.cpu_count()} cores shared with other work, one thread"
-        asked.output.write_text(json.dumps({"machine": machine, **limits, "table": table}, indent=1) + "\n")
+    way = asked.way
+    print(
+        json.dumps(run(way, asked.name, asked.folder, asked.seed) if way else prepare(asked.name, asked.folder, asked))
+    )
 
 
 if __name__ == "__main__":
-    main()
+    _in_a_process()

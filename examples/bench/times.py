@@ -1,4 +1,4 @@
-"""Is a step's time as it was predicted? `python examples/bench/times.py [NAME ...]`, six minutes on a quiet machine.
+"""Is a step's time as it was predicted? Six minutes on a quiet machine.
 
 For each network, on one thread, in a folder and with a cache of its own: `profile`, `solve` at a budget, and
 `verify --time`, which runs the model and its rewriting in turn. What is stated of either is predicted over measured,
@@ -7,8 +7,6 @@ predicted over what their first computes took in the model as it is. `probe` is 
 profile took at `verify`, over what it took at `profile`: how much the machine itself changed in between. Times are
 processor seconds of the thread that runs, so that other work on the machine is in them only as far as it leaves caches
 cold; `load` says how much of that there was.
-
-Results are added to times.jsonl, a line for each network and run.
 """
 
 from __future__ import annotations
@@ -16,12 +14,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +52,7 @@ def bench(name: str, folder: Path) -> dict[str, Any]:
     forward, model, plan = (str(folder / f"{name}.{kind}") for kind in ("fw.onnx", "onnx", "plan.json"))
     remat("zoo", network, *options, "-o", forward, cache=folder)
     remat("grad", forward, "-o", model, cache=folder)
-    begin, busy = time.perf_counter(), os.getloadavg()[0]
+    begin = time.perf_counter()
     remat("profile", model, "--threads", "1", "--time-limit", PROFILING, cache=folder)
     solved = remat("solve", model, "--budget", budget, "--time-limit", SOLVING, "-o", plan, cache=folder)
     if "failed" in solved:
@@ -80,36 +78,26 @@ def bench(name: str, folder: Path) -> dict[str, Any]:
         "again_predicted": again and round(again["foretold"] / again["first"], 3),
         "probe": round(timed["probe"] / costs.probe, 3),
         "waited": timed["waited"],
-        "load": [round(busy, 1), round(os.getloadavg()[0], 1)],
         "seconds": round(time.perf_counter() - begin),
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+KEY = ("network",)
+
+
+def words(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", nargs="*", default=list(NETWORKS))
-    asked = parser.parse_args()
-    machine = {"machine": processor(), "cpus": os.cpu_count(), "limits": [PROFILING, SOLVING], "seed": 0}
-    found = []
+
+
+def rows(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
     for name in asked.names:
         with tempfile.TemporaryDirectory() as folder:
-            row = bench(name, Path(folder))
-        print(json.dumps(row), flush=True)
-        found.append(row)
-        with Path(__file__).with_suffix(".jsonl").open("a") as file:
-            file.write(json.dumps({**row, **machine}) + "\n")
-    timed = [row for row in found if "original" in row]
-    for what in ("original", "rewritten"):
+            yield bench(name, Path(folder))
+
+
+def conclude(known: list[dict[str, Any]]) -> None:
+    timed = [row for row in known if "original" in row]
+    for what in ("original", "rewritten") if timed else ():
         off = [abs(row[what] - 1) for row in timed]
         near = sum(share <= NEAR for share in off)
         print(f"{what}: {near} of {len(off)} within 5%, median {statistics.median(off):.1%}, worst {max(off):.1%}")
-
-
-def processor() -> str:
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.is_file() else []
-    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
-
-
-if __name__ == "__main__":
-    main()

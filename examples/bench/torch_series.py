@@ -1,30 +1,23 @@
 """Models through PyTorch's exporters and `remat grad`, held to autograd: torchvision, transformers, `torch_modules.py`.
 
-    python examples/bench/torch_series.py examples/bench/torch_series.jsonl [NAME ...]
-
 Each model is small, without Dropout's chance, in training and in evaluation mode, exported in four ways. `grad` is
 given no option. Its gradients are compared with those of PyTorch in float64, PyTorch's own in float32 beside them: an
 error is the largest difference of a parameter's gradient over its largest value, or over a thousandth of the largest
 of all. An export is `same` to 1e-4. Where rounding decides, as at a ReLU's kink behind a BatchNorm of few numbers, both
 float32 results may be further off: then the very graph is computed in float64 too, and is `same in float64` to 1e-5.
-
-`torch_modules.jsonl` has the rows of `torch_modules.py` and of later kinds.
-The rows carry no versions.
-The environment, made before the first of them, holds torch 2.13.0 (CPU), torchvision
-0.28.0, transformers 5.23.0 and onnxruntime-gpu 1.31.1. 50 rows are of the first runs, 312 of the last,
-with a later `grad`.
+Needs torchvision and transformers beside torch. The seed is 0.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import copy
 import io
-import json
-import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -336,15 +329,19 @@ def verdict(answer: dict[str, Any]) -> str:
     return "same in float64" if answer["in float64"] <= IN_FLOAT64 else "differs"
 
 
-def main() -> None:
+KEY = ("model", "mode", "way")
+
+
+def words(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("names", nargs="*")
+
+
+def rows(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
     warnings.filterwarnings("ignore")
     onnxruntime.set_default_logger_severity(3)
-    with Path(sys.argv[1]).open("a") as file:
-        for kind in sys.argv[2:] or NAMES:
-            for mode in ("train", "eval"):
-                for line in _series(kind, mode):
-                    print(json.dumps(line), file=file, flush=True)
-                    print(kind, mode, line["way"], line["verdict"], line.get("error", ""), flush=True)
+    for kind in asked.names or NAMES:
+        for mode in ("train", "eval"):
+            yield from _series(kind, mode)
 
 
 def _series(kind: str, mode: str) -> list[dict[str, Any]]:
@@ -383,7 +380,3 @@ def series(kind: str, mode: str) -> list[dict[str, Any]]:
             | {**answer, "seconds": round(time.process_time() - began, 1)}
         )
     return found
-
-
-if __name__ == "__main__":
-    main()

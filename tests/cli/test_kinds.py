@@ -1,6 +1,6 @@
 """Graphs beyond plain ones do as foretold, as onnxruntime itself says: draws, quantized ops, later runs.
 
-`examples/bench/kinds.py` tries every kind.
+`examples/bench/run.py kinds` tries every kind.
 """
 
 from __future__ import annotations
