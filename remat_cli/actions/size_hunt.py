@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
+from remat_cli.actions.answering import Asked, answer_whole
 from remat_cli.actions.pieces_asked import WHOLE, PiecesAsked
-from remat_cli.actions.piecing import in_pieces
 from remat_cli.actions.questions import Question
 from remat_cli.actions.scaling import At
-from remat_cli.actions.solving import ask
 from remat_cli.errors import Infeasible, NoPlan, NoSchedule, RematError, Usage, meant
 from remat_cli.formats.planfile import PlanFile
 from remat_cli.model.quantities import Budget
@@ -185,11 +184,10 @@ class SizeHunt:
         if limits.clock.over():
             return Tried(size, "unknown", why="no time was left for it")
         question = self._question(subject, method)
-        if not self._may_cut(method):
-            return self._verdict(size, subject, ask(subject, question, limits, self._memory(limits)))
-        cut = in_pieces(subject, self.asked.pieces, question, limits)
-        found = ask(cut.subject, cut.asked(question, self.asked.pieces), limits, self._memory(limits))
-        return self._verdict(size, subject, found)
+        cuts = self.asked.pieces if self._may_cut(method) else WHOLE
+        memory = self._memory(limits)
+        asked = Asked(subject=subject, question=question, limits=limits, memory=memory, cuts=cuts, offers=False)
+        return self._verdict(size, subject, answer_whole(asked).found)
 
     def _may_cut(self, method: str) -> bool:
         """Whether what the method plans may be in pieces; the papers' methods say how far they come with whole ops."""

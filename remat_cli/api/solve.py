@@ -11,7 +11,8 @@ from typing import Unpack
 import onnx
 
 from profiles.costs import Costs
-from remat_cli.actions import certifying, piecing, solving
+from remat_cli.actions import certifying, solving
+from remat_cli.actions.answering import Asked, answer_whole
 from remat_cli.actions.certifying import Proved
 from remat_cli.actions.interrupts import stoppable
 from remat_cli.actions.questions import Question
@@ -28,8 +29,6 @@ from remat_cli.notes.words import sentences
 from remat_cli.planning.loading import given_subject, is_model
 from remat_cli.planning.plans import record
 from remat_cli.planning.plans.planned import Planned
-from remat_cli.planning.subjects.subject import Subject
-from remat_cli.planning.time_plan import PROVING_SHARE
 from solvers.problem import Limits, Progress
 from solvers.registry import DEFAULT
 
@@ -122,25 +121,24 @@ def solve(
     limits = Limits(clock, given.share_of(gap, "gap"), given.seed_of(seed), given.heard_by(report))
     proof = None if certificate is None else given.path_of(certificate, "certificate")
     check_place(proof, FileKind.CERTIFICATE, subject.path)
-    cuts = given.pieces_of(pieces, largest_value)
-    found = piecing.in_pieces(subject, cuts, question, limits)
-    return _planned(found.subject, found.asked(question, cuts), limits, cache, proof)
-
-
-def _planned(subject: Subject, question: Question, limits: Limits, cache: bool, certificate: Path | None) -> Planned:
-    memory = given.memory_of(cache, limits.clock.seconds)
+    memory = given.memory_of(cache, clock.seconds)
+    asked = Asked(
+        subject=subject,
+        question=question,
+        limits=limits,
+        memory=memory,
+        cuts=given.pieces_of(pieces, largest_value),
+        proving=proof is not None,
+    )
     with stoppable() as interrupts:
-        limits = replace(limits, clock=limits.clock.unless(interrupts))
-        searching = limits if certificate is None else limits.share(1 - PROVING_SHARE)
-        found = replace(solving.ask(subject, question, searching, memory), limits=limits)
-        found = piecing.offered(found, limits, memory)
-        if certificate is not None:
-            made, _ = certifying.certify(subject, found, question.session, limits.clock)
-            certificatefile.write(made, certificate)
+        answered = answer_whole(replace(asked, limits=replace(limits, clock=clock.unless(interrupts))))
+        if proof is not None and answered.certificate is not None:
+            certificatefile.write(answered.certificate, proof)
+    found = answered.found
     if interrupts.asked:
         raise Interrupted(Planned(record.plan_file(found), found.subject) if found.found else None)
     solving.found_or_raised(found)
-    warn(sentences(note for note in found.notes if note.kind not in ROUTINE), depth=4)
+    warn(sentences(note for note in found.notes if note.kind not in ROUTINE), depth=3)
     return Planned(record.plan_file(found), found.subject)
 
 

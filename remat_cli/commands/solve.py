@@ -18,12 +18,9 @@ from remat_cli.commands.solve_answer import LatestPlan, Place, tell_answer, tell
 from remat_cli.commands.solve_flags import SolveFlags, limits_of, name_of, question_of
 
 if TYPE_CHECKING:
+    from remat_cli.actions.answering import Asked
     from remat_cli.actions.deadline import Deadline
-    from remat_cli.actions.questions import Question
-    from remat_cli.model.sessions import Session
     from remat_cli.planning.search.answer import Answer
-    from remat_cli.planning.subjects.subject import Subject
-    from remat_cli.planning.time_plan import PartTimes
     from remat_cli.results.memory import Memory
     from solvers.clock import Clock
     from solvers.problem import Limits, Progress
@@ -92,9 +89,9 @@ def command(model: Path | None, **given: Any) -> None:
 
 
 def _run(model: Path | None, flags: SolveFlags, clock: Clock, deadline: Deadline | None) -> None:
+    from remat_cli.actions.answering import Asked, cut_as_asked
     from remat_cli.actions.interrupts import listening
     from remat_cli.actions.pieces_asked import pieces_named
-    from remat_cli.actions.piecing import in_pieces
     from remat_cli.actions.solving import budget_of
     from remat_cli.errors import Usage
     from remat_cli.planning.loading import load_subject
@@ -118,35 +115,37 @@ def _run(model: Path | None, flags: SolveFlags, clock: Clock, deadline: Deadline
         )  # brings what it needs: from here on an interrupt is heard, and only asked about
     with listening() as interrupts:
         clock = clock.unless(interrupts)
-        with times.part("finding pieces"):
-            begin = deadline.search_begins if deadline else lambda: None
-            found = in_pieces(subject, cuts, question, limits_of(flags, clock), begin)
-            subject, question = found.subject, found.asked(question, cuts)
-        if flags.lp_bound:
-            begin()
-            _tell_relaxation(subject, question, flags, clock)
-        elif flags.every_method:
-            _compare(subject, budget_of(subject, question), flags, clock)
+        asked = Asked(
+            subject=subject,
+            question=question,
+            limits=limits_of(flags, clock),
+            memory=_memory(flags),
+            cuts=cuts,
+            proving=flags.certificate is not None,
+            times=times,
+        )
+        if flags.lp_bound or flags.every_method:
+            if deadline:
+                deadline.search_begins()
+            (_tell_relaxation if flags.lp_bound else _compare)(cut_as_asked(asked), flags)
         else:
             assert deadline is not None
             deadline.clock = clock
-            _solve(subject, question, flags, limits_of(flags, clock), deadline, times)
+            _solve(asked, flags, deadline)
             if flags.verbose and not flags.quiet:
                 tell_times(times, clock.elapsed())
 
 
-def _solve(
-    subject: Subject, question: Question, flags: SolveFlags, limits: Limits, deadline: Deadline, times: PartTimes
-) -> None:
-    from remat_cli.actions.piecing import offered
-    from remat_cli.actions.solving import ask
+def _solve(asked: Asked, flags: SolveFlags, deadline: Deadline) -> None:
+    from remat_cli.actions.answering import Listener, answer_whole
     from remat_cli.errors import BadInput
+    from remat_cli.formats import certificatefile
     from remat_cli.formats.kinds import FileKind, check_place
     from remat_cli.planning.search.known import known_before
-    from remat_cli.planning.time_plan import EVALUATIONS_KEPT, PROVING_SHARE
     from remat_cli.runtime.known import unknown_version
     from remat_cli.saying.progress import progress_line
 
+    subject, question = asked.subject, asked.question
     destination = flags.output or subject.beside(f".{name_of(flags)}.plan.json")
     check_place(destination, FileKind.PLAN, subject.path, *flags.known)
     check_place(flags.certificate, FileKind.CERTIFICATE, subject.path, destination, *flags.known)
@@ -155,42 +154,27 @@ def _solve(
     before = known_before(destination, subject.source.sha256)
     question = replace(question, stands=before["stands"], earlier=(*question.earlier, *before["earlier"]))
     place = Place(destination, subject)
-    latest = LatestPlan(subject, question, place, flags, limits)
+    latest = LatestPlan(subject, question, place, flags, asked.limits)
     deadline.last_words = latest.last_words
-    begun = limits.clock.elapsed()
-    plain = subject.before()
-    evaluating = limits.clock.elapsed() - begun
-    searching = limits.within(limits.clock.left() - EVALUATIONS_KEPT * evaluating)
-    if flags.certificate:
-        searching = searching.share(1 - PROVING_SHARE)
-    memory = _memory(flags)
-    with progress_line(plain.cost, flags.quiet, flags.verbose) as show:
+
+    def has_found(found: Answer) -> None:
+        if flags.certificate:
+            deadline.last_words = lambda: _uncertified(found, place, flags)
+
+    hears = Listener(begins=deadline.search_begins, asks=latest.asks, keep=latest.keep, found=has_found)
+    with progress_line(subject.before().cost, flags.quiet, flags.verbose) as show:
 
         def report(progress: Progress) -> None:
             show(progress)
             latest.hear(progress)
 
-        limited, begin = replace(searching, report=report), deadline.search_begins
-        found = ask(subject, question, limited, memory, latest.keep, times, begin=begin)
-    found = offered(replace(found, limits=limits), limits, memory)
+        answered = answer_whole(replace(asked, question=question, limits=replace(asked.limits, report=report)), hears)
     notes = unknown_version()
-    if flags.certificate:
-        deadline.last_words = lambda: _uncertified(found, place, flags)
-        with times.part("proving the bounds again"):
-            planned = subject if found.subject.pieces == subject.pieces else found.subject
-            notes += _certify(planned, found, question.session, flags.certificate, limits.clock)
+    if answered.certificate is not None and flags.certificate is not None:
+        certificatefile.write(answered.certificate, flags.certificate)
+        notes += [f"{flags.certificate} does not prove {said}" for said in answered.unproved]
     deadline.met()
-    tell_answer(found, place, flags, notes)
-
-
-def _certify(subject: Subject, found: Answer, session: Session, path: Path, clock: Clock) -> list[str]:
-    """Write the certificate; what to say of it."""
-    from remat_cli.actions.certifying import certify
-    from remat_cli.formats import certificatefile
-
-    certificate, missing = certify(subject, found, session, clock)
-    certificatefile.write(certificate, path)
-    return [f"{path} does not prove {said}" for said in missing]
+    tell_answer(answered.found, place, flags, notes)
 
 
 def _uncertified(found: Answer, place: Place, flags: SolveFlags) -> int:
@@ -218,21 +202,22 @@ def _memory(flags: SolveFlags) -> Memory:
     return Memory(store=Store(folder(), say), seconds=flags.time_limit, force=flags.force)
 
 
-def _compare(subject: Subject, budget: int, flags: SolveFlags, clock: Clock) -> None:
+def _compare(asked: Asked, flags: SolveFlags) -> None:
     """Every method on the same question, as a table."""
-    from remat_cli.actions.solving import compare_methods
+    from remat_cli.actions.solving import budget_of, compare_methods
     from remat_cli.errors import Infeasible, NoPlan, NoSchedule, error_in
     from remat_cli.saying import report
     from remat_cli.saying.progress import Line
     from remat_cli.units import show_bytes
     from solvers.problem import Status
 
+    subject, budget = asked.subject, budget_of(asked.subject, asked.question)
     with Line(flags.quiet) as line:
 
         def limits(name: str) -> Limits:
             """Each method has all the time there is, and may do as much."""
             line.say(f"{name} ...")
-            return limits_of(flags, clock.again())
+            return replace(asked.limits, clock=asked.limits.clock.again())
 
         answers = list(compare_methods(subject, budget, limits))
     error: NoSchedule | None = None
@@ -248,12 +233,13 @@ def _compare(subject: Subject, budget: int, flags: SolveFlags, clock: Clock) -> 
         raise error
 
 
-def _tell_relaxation(subject: Subject, question: Question, flags: SolveFlags, clock: Clock) -> None:
+def _tell_relaxation(asked: Asked, flags: SolveFlags) -> None:
     from remat_cli.actions.solving import budget_of, relaxation
     from remat_cli.notes.words import sentence
 
+    subject, question = asked.subject, asked.question
     no_stages = bool(question.options.get("no_stages"))
-    found = relaxation(subject, budget_of(subject, question), limits_of(flags, clock), no_stages)
+    found = relaxation(subject, budget_of(subject, question), asked.limits, no_stages)
     if flags.as_json:
         answer = {
             "budget": found.budget,

@@ -78,6 +78,10 @@ class LatestPlan:
         self.refused: Answer | None = None
         self.progress: Progress | None = None
 
+    def asks(self, subject: Subject, question: Question) -> None:
+        """What is searched for, once it is known which ops are in pieces."""
+        self.subject, self.question = subject, question
+
     def hear(self, progress: Progress) -> None:
         self.progress = progress if progress.order is not None else self.progress
 

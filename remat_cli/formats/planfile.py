@@ -18,7 +18,7 @@ from remat_cli.formats.files import sha256, write_whole
 from remat_cli.formats.program import fault, number_program
 from remat_cli.limits import TEXT_BYTES
 from remat_cli.model.promise import Promise
-from remat_cli.model.proved import PlanProof
+from remat_cli.model.proved import PlanProof, overhead_of
 from remat_cli.model.sessions import STRICT, Session, kind_of
 from remat_cli.reading import parse_json, read_whole, written_by_newer
 from solvers.plan import Plan
@@ -97,7 +97,7 @@ class PlanFile:
     @property
     def overhead(self) -> float:
         """The share of time that the plan adds."""
-        return self.time / max(self.baseline_cost, 1) - 1
+        return overhead_of(self.time, self.baseline_cost)
 
 
 def describe(path: Path) -> Source:

@@ -1,6 +1,7 @@
-"""What is proved of a plan's cost: how far it is, at most, from the least.
+"""What a plan adds to the time of the model as it is, and what is proved of its cost: how far it is from the least.
 
-Invariant: every face that says how near a plan is to the best one asks here, and says of which schedules that holds.
+Invariant: every face that says how much a plan adds, or how near it is to the best one, asks here, and says of which
+schedules that holds.
 """
 
 from __future__ import annotations
@@ -32,6 +33,11 @@ class PlanProof:
         """The gap in the plan's order, where that says more than the gap over all orders does."""
         every, own = self.gap_any_order, self.gap
         return own if own is not None and (every is None or own < every) else None
+
+
+def overhead_of(time: float, before: int) -> float:
+    """The share of the time of the model as it is, `before`, that is added to it."""
+    return time / max(before, 1) - 1
 
 
 def _gap(cost: int, bound: float | None) -> float | None:

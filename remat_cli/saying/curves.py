@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from remat_cli.model.proved import overhead_of
 from remat_cli.model.quantities import Budget
 from remat_cli.notes.words import sentences
 from remat_cli.planning.plans.points import Curve, Point, Ran
@@ -116,7 +117,7 @@ def _row(curve: Curve, point: Point) -> Sequence[str]:
         f"{point.budget / curve.whole:.1%}",
         needs if point.peak is None else show_bytes(point.peak),
         "-" if point.overhead is None else f"{point.overhead:+.2%}",
-        "-" if bound is None else f"{max(0.0, bound / max(curve.before.cost, 1) - 1):+.2%}",
+        "-" if bound is None else f"{max(0.0, overhead_of(bound, curve.before.cost)):+.2%}",
         "-" if gap is None else f"{gap:.2%}",
         point.status.value,
         f"{point.seconds:.1f}",

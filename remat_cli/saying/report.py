@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from remat_cli.model.promise import Promise
-from remat_cli.model.proved import PlanProof
+from remat_cli.model.proved import PlanProof, overhead_of
 from remat_cli.model.sessions import Session
 from remat_cli.notes.words import sentences
 from remat_cli.planning.plans.breakdown import Breakdown, at_peaks
@@ -266,7 +266,7 @@ def comparison(answers: Sequence[Answer], as_csv: bool) -> str:
         outcome, bound = found.schedule.outcome, found.bound
         peak = "-" if outcome is None else str(outcome.peak) if as_csv else show_bytes(outcome.peak)
         over = "-" if found.overhead is None else f"{found.overhead:.6f}" if as_csv else f"{found.overhead:+.2%}"
-        least = "-" if bound is None else str(bound) if as_csv else f"{bound / max(found.baseline.cost, 1) - 1:+.2%}"
+        least = "-" if bound is None else str(bound) if as_csv else f"{overhead_of(bound, found.baseline.cost):+.2%}"
         rows.append([found.method, peak, over, f"{found.seconds:.2f}", least, "yes" if found.found else "no"])
     if as_csv:
         return "\n".join(",".join(row) for row in rows)

@@ -14,6 +14,7 @@ from typing import Any
 from remat_cli.errors import BadInput, Usage
 from remat_cli.formats.planfile import PlanFile, is_plan
 from remat_cli.formats.program import name_program
+from remat_cli.model.proved import overhead_of
 from remat_cli.model.session_bytes import session_bytes
 from remat_cli.notes.words import sentences
 from remat_cli.planning.loading import load_planned, load_subject
@@ -53,7 +54,7 @@ class Shown:
     @property
     def overhead(self) -> float:
         """The overhead of recomputation and of the ops that rewriting adds."""
-        return self.time / max(self.before.cost, 1) - 1
+        return overhead_of(self.time, self.before.cost)
 
     @property
     def time(self) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from remat_cli.model.proved import PlanProof, overhead_of
 from remat_cli.torch.ranks import on_one_rank
 from remat_cli.torch.remembering import Order, Remembered, key, recall, recall_known, remember, remember_known, time_of
 from solvers.clock import Clock
@@ -47,11 +48,11 @@ class PlannedOrder:
 
     @property
     def overhead(self) -> float:
-        return self.outcome.cost / max(self.before.cost, 1) - 1
+        return overhead_of(self.outcome.cost, self.before.cost)
 
     @property
     def gap(self) -> float | None:
-        return None if self.bound is None else max(0.0, self.outcome.cost / max(self.bound, 1) - 1)
+        return PlanProof(self.outcome.cost, self.bound).gap
 
 
 def find(problem: Problem, limit: int, clock: Clock, candidates: Callable[[], Iterable[Order]]) -> PlannedOrder:

@@ -16,6 +16,7 @@ from torch import fx
 
 from remat_cli.formats import problemfile
 from remat_cli.model.problem_of import Named
+from remat_cli.model.proved import PlanProof, overhead_of
 from remat_cli.torch.backend import Backend
 from remat_cli.torch.inductor import InductorPartitioner
 from remat_cli.torch.lowering import Lowered
@@ -52,11 +53,11 @@ class GraphReport:
     def overhead(self) -> float | None:
         if self.cost is None or self.cost_before is None:
             return None
-        return self.cost / max(self.cost_before, 1) - 1
+        return overhead_of(self.cost, self.cost_before)
 
     @property
     def gap(self) -> float | None:
-        return None if self.bound is None or self.cost is None else max(0.0, self.cost / max(self.bound, 1) - 1)
+        return None if self.cost is None else PlanProof(self.cost, self.bound).gap
 
     def __str__(self) -> str:
         measured = "not measured" if self.measured is None else f"measured {show_bytes(self.measured)}"

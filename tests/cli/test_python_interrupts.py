@@ -8,6 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import onnx
+
+from remat_cli.zoo.build import build
+
 PROGRAM = """
 import json, os, signal, sys
 import remat_cli as remat
@@ -73,3 +77,33 @@ with stoppable() as interrupts:
 def test_the_second_is_not_waited_for_and_own_handlers_stay() -> None:
     ran = subprocess.run([sys.executable, "-c", SECOND], capture_output=True, text=True, timeout=100)
     assert ran.returncode == 0, ran.stderr
+
+
+IN_PIECES = """
+import json, os, signal, sys
+import remat_cli as remat
+from remat_cli.actions import piece_choice
+
+planned, sent = piece_choice._planned, []
+
+def interrupted_after_the_first(*given):
+    found = planned(*given)
+    if found.found and not sent:
+        sent.append(os.kill(os.getpid(), signal.SIGINT))
+        for _ in range(1000): pass
+    return found
+
+piece_choice._planned = interrupted_after_the_first
+try:
+    remat.solve(sys.argv[1], budget="80%", pieces="auto", time_limit=600, cache=False)
+except remat.Interrupted as stop:
+    print(json.dumps([len(sent), stop.plan and stop.plan.peak <= stop.plan.budget]))
+"""
+
+
+def test_it_comes_while_pieces_are_searched_too(tmp_path: Path) -> None:
+    model = tmp_path / "unet.onnx"
+    onnx.save(build("unet", training=False, image=96, width=8, batch=1), model)
+    ran = subprocess.run([sys.executable, "-W", "ignore", "-c", IN_PIECES, str(model)], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout) == [1, True]

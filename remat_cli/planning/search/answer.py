@@ -13,7 +13,7 @@ from typing import Any
 
 from remat_cli.errors import Usage, meant
 from remat_cli.model.promise import Promise
-from remat_cli.model.proved import PlanProof
+from remat_cli.model.proved import PlanProof, overhead_of
 from remat_cli.model.quantities import Budget
 from remat_cli.model.session_bytes import session_bytes
 from remat_cli.model.sessions import Session
@@ -142,7 +142,7 @@ class Answer:
         """The overhead of recomputation and of the ops that rewriting adds, as far as those are known."""
         if self.schedule.outcome is None:
             return None
-        return ((self.promise and self.promise.time) or self.schedule.outcome.cost) / max(self.baseline.cost, 1) - 1
+        return overhead_of((self.promise and self.promise.time) or self.schedule.outcome.cost, self.baseline.cost)
 
     @property
     def bound(self) -> int | None:

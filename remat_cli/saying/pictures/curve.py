@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from remat_cli.model.proved import overhead_of
 from remat_cli.planning.plans.points import Curve, Point
 from remat_cli.saying.pictures import canvas
 from remat_cli.units import show_bytes
@@ -72,7 +73,7 @@ def _styles(curve: Curve) -> dict[str, dict[str, Any]]:
 
 
 def _percent(cost: int | None, curve: Curve) -> float:
-    return 100 * ((cost or 0) / max(curve.before.cost, 1) - 1)
+    return 100 * overhead_of(cost or 0, curve.before.cost)
 
 
 def _bound(axes: Any, curve: Curve, scale: float) -> None:
