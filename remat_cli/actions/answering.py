@@ -47,7 +47,7 @@ NOBODY = Listener()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class WholeQuestion:
     """`cuts`: which ops may be in pieces. `offers`: where there is no plan, it is looked for what pieces would bring.
     `proving`: a certificate is wanted. `times`: where each part's time is noted."""
 
@@ -62,7 +62,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class WholeAnswer:
     """`certificate`: what proves the bounds; `unproved`: what of them it does not prove, in words."""
 
     found: Answer
@@ -70,14 +70,14 @@ class Answered:
     unproved: tuple[str, ...] = ()
 
 
-def cut_as_asked(asked: Asked, hears: Listener = NOBODY) -> Asked:
+def cut_as_asked(asked: WholeQuestion, hears: Listener = NOBODY) -> WholeQuestion:
     """The same, asked of the subject in its pieces, with what is known of the answer by then."""
     with asked.times.part("finding pieces"):
         cut = in_pieces(asked.subject, asked.cuts, asked.question, asked.limits, hears.begins)
     return replace(asked, subject=cut.subject, question=cut.asked(asked.question, asked.cuts))
 
 
-def answer_whole(asked: Asked, hears: Listener = NOBODY) -> Answered:
+def answer_whole(asked: WholeQuestion, hears: Listener = NOBODY) -> WholeAnswer:
     """The answer to the question, whatever it is."""
     limits, times, cut = asked.limits, asked.times, cut_as_asked(asked, hears)
     subject, question = cut.subject, cut.question
@@ -89,11 +89,11 @@ def answer_whole(asked: Asked, hears: Listener = NOBODY) -> Answered:
         found = offered(found, limits, asked.memory)
     hears.found(found)
     if not asked.proving:
-        return Answered(found)
+        return WholeAnswer(found)
     with times.part("proving the bounds again"):
         planned = subject if found.subject.pieces == subject.pieces else found.subject
         certificate, unproved = certify(planned, found, question.session, limits.clock)
-    return Answered(found, certificate, tuple(unproved))
+    return WholeAnswer(found, certificate, tuple(unproved))
 
 
 def _searching(subject: Subject, limits: Limits, proving: bool) -> Limits:

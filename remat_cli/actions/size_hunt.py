@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
-from remat_cli.actions.answering import Asked, answer_whole
+from remat_cli.actions.answering import WholeQuestion, answer_whole
 from remat_cli.actions.pieces_asked import WHOLE, PiecesAsked
 from remat_cli.actions.questions import Question
 from remat_cli.actions.scaling import At
@@ -186,7 +186,7 @@ class SizeHunt:
         question = self._question(subject, method)
         cuts = self.asked.pieces if self._may_cut(method) else WHOLE
         memory = self._memory(limits)
-        asked = Asked(subject=subject, question=question, limits=limits, memory=memory, cuts=cuts, offers=False)
+        asked = WholeQuestion(subject=subject, question=question, limits=limits, memory=memory, cuts=cuts, offers=False)
         return self._verdict(size, subject, answer_whole(asked).found)
 
     def _may_cut(self, method: str) -> bool:

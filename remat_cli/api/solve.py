@@ -12,7 +12,7 @@ import onnx
 
 from profiles.costs import Costs
 from remat_cli.actions import certifying, solving
-from remat_cli.actions.answering import Asked, answer_whole
+from remat_cli.actions.answering import WholeQuestion, answer_whole
 from remat_cli.actions.certifying import Proved
 from remat_cli.actions.interrupts import stoppable
 from remat_cli.actions.questions import Question
@@ -122,7 +122,7 @@ def solve(
     proof = None if certificate is None else given.path_of(certificate, "certificate")
     check_place(proof, FileKind.CERTIFICATE, subject.path)
     memory = given.memory_of(cache, clock.seconds)
-    asked = Asked(
+    asked = WholeQuestion(
         subject=subject,
         question=question,
         limits=limits,

@@ -18,7 +18,7 @@ from typing import Any
 import onnx
 
 from remat_cli.actions import emitting, profiling, verifying
-from remat_cli.actions.answering import Asked, answer_whole
+from remat_cli.actions.answering import WholeQuestion, answer_whole
 from remat_cli.actions.questions import Question, kind_named
 from remat_cli.api.grad import grad
 from remat_cli.batch.tasks import RECORD, Record, Task, record_of
@@ -175,7 +175,7 @@ def _asked(task: Task, subject: Subject, question: Question) -> Answer:
 
     memory = Memory(store=_store(), seconds=task["seconds"], force=task.get("force", False))
     limits = Limits(limited(task["seconds"], task["work"]), task["gap"], task["seed"], report)
-    return answer_whole(Asked(subject=subject, question=question, limits=limits, memory=memory)).found
+    return answer_whole(WholeQuestion(subject=subject, question=question, limits=limits, memory=memory)).found
 
 
 def _store() -> Store:

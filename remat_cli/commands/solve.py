@@ -18,7 +18,7 @@ from remat_cli.commands.solve_answer import LatestPlan, Place, tell_answer, tell
 from remat_cli.commands.solve_flags import SolveFlags, limits_of, name_of, question_of
 
 if TYPE_CHECKING:
-    from remat_cli.actions.answering import Asked
+    from remat_cli.actions.answering import WholeQuestion
     from remat_cli.actions.deadline import Deadline
     from remat_cli.planning.search.answer import Answer
     from remat_cli.results.memory import Memory
@@ -89,7 +89,7 @@ def command(model: Path | None, **given: Any) -> None:
 
 
 def _run(model: Path | None, flags: SolveFlags, clock: Clock, deadline: Deadline | None) -> None:
-    from remat_cli.actions.answering import Asked, cut_as_asked
+    from remat_cli.actions.answering import WholeQuestion, cut_as_asked
     from remat_cli.actions.interrupts import listening
     from remat_cli.actions.pieces_asked import pieces_named
     from remat_cli.actions.solving import budget_of
@@ -115,7 +115,7 @@ def _run(model: Path | None, flags: SolveFlags, clock: Clock, deadline: Deadline
         )  # brings what it needs: from here on an interrupt is heard, and only asked about
     with listening() as interrupts:
         clock = clock.unless(interrupts)
-        asked = Asked(
+        asked = WholeQuestion(
             subject=subject,
             question=question,
             limits=limits_of(flags, clock),
@@ -136,7 +136,7 @@ def _run(model: Path | None, flags: SolveFlags, clock: Clock, deadline: Deadline
                 tell_times(times, clock.elapsed())
 
 
-def _solve(asked: Asked, flags: SolveFlags, deadline: Deadline) -> None:
+def _solve(asked: WholeQuestion, flags: SolveFlags, deadline: Deadline) -> None:
     from remat_cli.actions.answering import Listener, answer_whole
     from remat_cli.errors import BadInput
     from remat_cli.formats import certificatefile
@@ -202,7 +202,7 @@ def _memory(flags: SolveFlags) -> Memory:
     return Memory(store=Store(folder(), say), seconds=flags.time_limit, force=flags.force)
 
 
-def _compare(asked: Asked, flags: SolveFlags) -> None:
+def _compare(asked: WholeQuestion, flags: SolveFlags) -> None:
     """Every method on the same question, as a table."""
     from remat_cli.actions.solving import budget_of, compare_methods
     from remat_cli.errors import Infeasible, NoPlan, NoSchedule, error_in
@@ -233,7 +233,7 @@ def _compare(asked: Asked, flags: SolveFlags) -> None:
         raise error
 
 
-def _tell_relaxation(asked: Asked, flags: SolveFlags) -> None:
+def _tell_relaxation(asked: WholeQuestion, flags: SolveFlags) -> None:
     from remat_cli.actions.solving import budget_of, relaxation
     from remat_cli.notes.words import sentence
 
