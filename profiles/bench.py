@@ -8,17 +8,13 @@ told from that waste.
 from __future__ import annotations
 
 import math
-import multiprocessing
 import os
 import signal
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from time import monotonic
-from types import ModuleType
 from typing import Any
 
 from profiles.device import Device, quiet
@@ -26,6 +22,7 @@ from profiles.kernels import scratch
 from profiles.measure import Seen, Timing, measure, session_ns
 from profiles.probe import Probe, probe
 from profiles.running import CannotRun, Endless, OutOfTime
+from profiles.server import server, without_script
 from profiles.signature import ALIGNMENT, Operand, OpSignature, padded
 from profiles.whole import SHARE, Times, Whole, WholeGraph, time_whole, trace_whole
 
@@ -139,12 +136,10 @@ class OpBench:
         return found
 
     def _start(self, blocking: bool = False) -> Connection:
-        # the server imports onnxruntime once, and each child starts fresh
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["onnxruntime", "profiles.bench"])
+        context = server()
         self.line, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(theirs, self.device, blocking), daemon=True)
-        with _without_script():
+        with without_script():
             self.process.start()
         theirs.close()
         return self.line
@@ -158,17 +153,6 @@ class OpBench:
                 self.process.join()
         self.line = self.process = None
         self.highest = 0
-
-
-@contextmanager
-def _without_script() -> Iterator[None]:
-    """Keep a child from running the user's script again: it needs no definition from there."""
-    script = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = script
 
 
 class _Refused:

@@ -79,11 +79,13 @@ def remat() -> None:
     """
 
 
-def main() -> None:
-    """Run the command. Exit codes: 0 done, 1 our bug, 2 usage, 3 bad input, 4 infeasible, 5 no plan, 6 mismatch."""
+def main(begun: float | None = None) -> None:
+    """Run the command; `begun`: since when its time counts, by `time.monotonic`, if not from when it first asks.
+
+    Exit codes: 0 done, 1 our bug, 2 usage, 3 bad input, 4 infeasible, 5 no plan, 6 mismatch."""
     out = sys.stdout
     try:
-        code = remat.main(prog_name="remat", standalone_mode=False)
+        code = remat.main(prog_name="remat", standalone_mode=False, obj=begun)
         sys.stdout.flush()
         sys.exit(code)
     except click.exceptions.NoArgsIsHelpError as error:

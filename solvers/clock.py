@@ -100,6 +100,11 @@ class Clock:
         seconds = self.seconds * part
         return self if self.left() >= seconds else replace(self, begun=monotonic(), seconds=seconds)
 
+    def before_ending(self, part: float) -> Clock:
+        """From now on, but ended earlier by that part of what went by so far: what comes after takes its time too, and
+        the longer the busier this machine is."""
+        return self.within(self.left() - part * self.elapsed())
+
     def timed(self) -> Clock:
         """The same without a limit of work: for what goes on beside the work that is counted."""
         return replace(self, work=Work(), most=None)

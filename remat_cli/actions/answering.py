@@ -18,7 +18,7 @@ from remat_cli.actions.solving import ask
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.request import ignore
 from remat_cli.planning.subjects.subject import Subject
-from remat_cli.planning.time_plan import EVALUATIONS_KEPT, PROVING_SHARE, PartTimes
+from remat_cli.planning.time_plan import ENDING_SHARE, PROVING_SHARE, PartTimes
 from remat_cli.results.memory import Memory
 from solvers.problem import Limits
 from solvers.proof.certificate import Certificate
@@ -79,10 +79,12 @@ def cut_as_asked(asked: WholeQuestion, hears: Listener = NOBODY) -> WholeQuestio
 
 def answer_whole(asked: WholeQuestion, hears: Listener = NOBODY) -> WholeAnswer:
     """The answer to the question, whatever it is."""
-    limits, times, cut = asked.limits, asked.times, cut_as_asked(asked, hears)
+    limits, times = asked.limits, asked.times
+    searching = replace(limits, clock=limits.clock.before_ending(ENDING_SHARE))
+    cut = cut_as_asked(replace(asked, limits=searching), hears)
     subject, question = cut.subject, cut.question
     hears.asks(subject, question)
-    searching = _searching(subject, limits, asked.proving)
+    searching = searching.share(1 - PROVING_SHARE) if asked.proving else searching
     found = ask(subject, question, searching, asked.memory, hears.keep, times, begin=hears.begins)
     found = replace(found, limits=limits)
     if asked.offers:
@@ -94,12 +96,3 @@ def answer_whole(asked: WholeQuestion, hears: Listener = NOBODY) -> WholeAnswer:
         planned = subject if found.subject.pieces == subject.pieces else found.subject
         certificate, unproved = certify(planned, found, question.session, limits.clock)
     return WholeAnswer(found, certificate, tuple(unproved))
-
-
-def _searching(subject: Subject, limits: Limits, proving: bool) -> Limits:
-    """The limits of the search itself: checking and writing the plan, and proving its bounds, take time too."""
-    begun = limits.clock.elapsed()
-    subject.before()
-    evaluating = limits.clock.elapsed() - begun
-    limits = limits.within(limits.clock.left() - EVALUATIONS_KEPT * evaluating)
-    return limits.share(1 - PROVING_SHARE) if proving else limits

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from types import TracebackType
 
 from remat_cli.interrupts import CODE
+from remat_cli.planning.time_plan import ENDING_SHARE
 from solvers.clock import Clock
 
 GRACE_SHARE, LEAST_GRACE_SECONDS = 0.05, 0.5  # of the time limit, and seconds: what ends by itself is let to
@@ -34,7 +35,7 @@ def leave_now(code: int) -> None:
 class Deadline:
     """`last_words` says what is known by then and gives the exit code; `met` once the command speaks for itself, which
     the end of the `with` sees to where the command failed. `searching`: whether a search has begun from the start; else
-    `search_begins` says when."""
+    `search_begins` says when. The longer it took until then, the longer last words take, and the earlier they come."""
 
     def __init__(
         self,
@@ -47,6 +48,7 @@ class Deadline:
         self._searching = threading.Event()
         if searching:
             self._searching.set()
+        self._kept = 0.0  # seconds
         self.last_words = last_words
         self._leave = leave
         self._speaking = threading.Lock()
@@ -67,6 +69,7 @@ class Deadline:
 
     def search_begins(self) -> None:
         """From here on the time limit ends the command: no answer was at hand."""
+        self._kept = self._kept or ENDING_SHARE * self.clock.elapsed()
         self._searching.set()
 
     def _watch(self) -> None:
@@ -81,5 +84,6 @@ class Deadline:
 
     def _is_up(self) -> bool:
         clock, waits = self.clock, not self._searching.is_set()
-        late = clock.elapsed() - clock.seconds
-        return clock.stopped() or (clock.over() and not (waits and late < READING_SECONDS))
+        late = clock.elapsed() - (clock.seconds - self._kept)
+        over = late >= 0 or clock.over()
+        return clock.stopped() or (over and not (waits and late < READING_SECONDS))

@@ -78,7 +78,7 @@ def observe(graph: Graph, costs: Costs, feeds: Mapping[str, Any], threads: int, 
         if not reply.kernels:
             why = " ".join((reply.refused or reply.failed or "no kernel was seen to run").split())
             return Observed(not_run=why[:WORDS], endless=reply.endless)
-        by_default = peaks(graph, path, feeds, threads, min(timeout, clock.left()))
+        by_default = None if clock.over() else peaks(graph, path, feeds, threads, min(timeout, clock.left()))
     problem = as_it_stands(problem_of(graph, costs.table()).problem)
     found = replace(_hold_against(graph, problem, reply.kernels), by_default=by_default)
     return _observe_functions(found, own) if own else found

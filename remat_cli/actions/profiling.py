@@ -41,6 +41,7 @@ from remat_cli.model.sessions import STRICT
 from remat_cli.model.signatures import feeds_of, ops_of
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.loading import content_of
+from remat_cli.planning.time_plan import ENDING_SHARE
 from solvers.clock import Clock
 from solvers.notes import Note
 
@@ -97,12 +98,16 @@ class Ahead:
     seconds: float
 
 
-def profile(model: Path | onnx.ModelProto, asked: ProfileQuestion, report: Report) -> Profiled:
-    """The costs of the model's ops; with batches, those of the largest, with a line through all for each op."""
-    clock = Clock(asked.seconds)
+def profile(
+    model: Path | onnx.ModelProto, asked: ProfileQuestion, report: Report, clock: Clock | None = None
+) -> Profiled:
+    """The costs of the model's ops; with batches, those of the largest, with a line through all for each op. `clock`:
+    one that ran before this began, if there is one."""
+    clock = clock or Clock(asked.seconds)
     device, cache = _where(asked)
     report(SurveyProgress(0, 0, "reading the model", 0.0))
     graphs = _graphs(model, asked, None if asked.estimate else device)
+    clock = clock.before_ending(ENDING_SHARE)
     found = []
     for place, graph in enumerate(graphs):
         found.append(_profile(graph, device, cache, asked, clock.share(1 / (len(graphs) - place)), report))
@@ -214,7 +219,8 @@ def _profile(
         notes = (*notes, Note(PlanNote.PROFILED_UNLIKE, (unlike,)))
     if why := found.whole.not_run:
         notes = (*notes, Note(PlanNote.PROFILED_NOT_RUN, (why,)))
-    return Profiled(graph, ops, found, device, refused, wanted, tuple(records.outliers(ops, alone, costs)), notes)
+    measured = wanted - unmeasured
+    return Profiled(graph, ops, found, device, refused, measured, tuple(records.outliers(ops, alone, costs)), notes)
 
 
 def _together(ops: Ops, kernels: Ops, asked: ProfileQuestion) -> Ops:

@@ -34,6 +34,7 @@ from remat_cli.model.sessions import REMAT, STOCK, Session
 from remat_cli.planning.plans.notebook import bars, shown
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.search.untouched import is_untouched
+from remat_cli.planning.time_plan import ENDING_SHARE
 from remat_cli.units import show_bytes
 from solvers.clock import Clock
 
@@ -125,13 +126,14 @@ def tried(plan: Planned, model: Path, promise: Promise, trial: Trial) -> Verifie
     graph, threads = emitting.given_graph_of(plan), plan.subject.threads
     feeds = _feeds(graph, trial)
     session = plan.recorded.kind
+    clock = trial.clock.before_ending(ENDING_SHARE)
     with (
-        Bench(feeds, trial.provider, trial.timeout, threads, trial.report, trial.level, trial.clock) as bench,
+        Bench(feeds, trial.provider, trial.timeout, threads, trial.report, trial.level, clock) as bench,
         in_a_file(plan, graph) as original,
     ):
         costs = {name: node.cost for name, node in zip(plan.subject.nodes, plan.subject.problem.nodes, strict=True)}
         near = _near(plan, trial)
-        right = run_in_float64(graph, feeds) if near == IN_PIECES and not trial.clock.over() else None
+        right = run_in_float64(graph, feeds) if near == IN_PIECES and not clock.over() else None
         asked = Asked(near, trial.seconds, costs, right)
         draws = len(find_unseeded(graph.model))
         if draws:

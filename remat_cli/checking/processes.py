@@ -66,9 +66,7 @@ class Bench:
         self.folder = Path(self.scratch.name)
         self.report = report
         self.count = self.total = 0
-        with (self.folder / "feeds.npz").open("wb") as file:
-            plain = {name: array.astype(str) if array.dtype.kind == "O" else array for name, array in feeds.items()}
-            np.savez(file, **plain)  # strings as Python objects could only be read by running code
+        self.feeds = feeds
 
     def __enter__(self) -> Bench:
         return self
@@ -134,18 +132,31 @@ class Bench:
         self.count += 1
         return self.folder / f"run{self.count}"
 
+    def _fed(self) -> Path:
+        """The file of the feeds, which is written for the first run."""
+        path = self.folder / "feeds.npz"
+        if not path.is_file():
+            plain = {
+                name: array.astype(str) if array.dtype.kind == "O" else array for name, array in self.feeds.items()
+            }
+            with path.open("wb") as file:
+                np.savez(file, **plain)  # strings as Python objects could only be read by running code
+        return path
+
     def _nudged(self) -> Path:
         """A file of feeds that are moved in another way for each run."""
         path = self.folder / "nudged.npz"
-        with np.load(self.folder / "feeds.npz") as stored, path.open("wb") as file:
+        with np.load(self._fed()) as stored, path.open("wb") as file:
             np.savez(file, **nudged(stored, self.count))
         return path
 
     def _carry_out(self, stem: Path, nudge: bool = False, **asked: Any) -> Reply:
         what = "weighed" if asked.get("weigh") else f"in the {asked['session']} session"
         self.report(self.count, max(self.total, self.count), f"{Path(asked['model']).name}, {what}")
+        if self.clock.left() == 0:
+            return TIME_UP
         request = Request(
-            feeds=str(self._nudged() if nudge else self.folder / "feeds.npz"),
+            feeds=str(self._nudged() if nudge else self._fed()),
             reply=f"{stem}.reply.json",
             provider=self.provider,
             threads=self.threads,
@@ -156,7 +167,7 @@ class Bench:
         written.write_text(json.dumps(asdict(request)))
         left = self.clock.left()
         if left < self.timeout:
-            found = _carry_out(written, Path(request.reply), left) if left else TIME_UP
+            found = _carry_out(written, Path(request.reply), left)
             return TIME_UP if found.endless else found
         return _carry_out(written, Path(request.reply), self.timeout)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -215,12 +216,16 @@ def time_for_all(default: str) -> Callable[[Command], Command]:
 force = click.option("--force", is_flag=True, help="Search again, whatever is kept from before.")
 
 
-def clock_of(time_limit: float, work_limit: int | None) -> Clock:
-    """The clock of a command with these flags; work that is limited has no limit of time unless that is given too."""
+def clock_of(time_limit: float, work_limit: int | None = None) -> Clock:
+    """The clock of a command with these flags, which runs since the process began, where that is known; work that is
+    limited has no limit of time unless that is given too."""
     from solvers.clock import limited
 
-    unsaid = click.get_current_context().get_parameter_source("time_limit") is ParameterSource.DEFAULT
-    return limited(None if unsaid and work_limit is not None else time_limit, work_limit)
+    context = click.get_current_context()
+    unsaid = context.get_parameter_source("time_limit") is ParameterSource.DEFAULT
+    clock = limited(None if unsaid and work_limit is not None else time_limit, work_limit)
+    begun = context.find_object(float)
+    return clock if begun is None else replace(clock, begun=begun)
 
 
 work_limit = click.option(

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from profiles.survey import SurveyProgress
     from remat_cli.actions.profiling import Profiled, ProfileQuestion
     from remat_cli.actions.whole_graph import TimeDifference
+    from solvers.clock import Clock
+
+PROFILING_SHARE = 0.7  # of the time left, where the whole graph is to be run again and compared
 
 
 @click.command(cls=options.GroupedCommand)
@@ -59,6 +62,11 @@ def command(model: Path, **given: Any) -> None:
     remat profile train.onnx
     remat profile train.onnx --estimate h100
     """
+    clock = options.clock_of(given["time_limit"])
+    if not (given["estimate"] or given["dry_run"]):
+        from profiles.server import server
+
+        server()  # it begins while this process still imports
     from remat_cli.actions import profiling
     from remat_cli.formats.kinds import FileKind, check_place
 
@@ -69,9 +77,9 @@ def command(model: Path, **given: Any) -> None:
         return
     destination = given["output"] or model.with_name(model.name.removesuffix(".onnx") + ".costs.yaml")
     check_place(destination, FileKind.COSTS, model)
-    found = _profiled(model, asked, given["quiet"])
+    found = _profiled(model, asked, clock.share(PROFILING_SHARE) if given["compare"] else clock, given["quiet"])
     costs = profiling.write(found, model, destination)
-    difference = _compared(found, costs, given["time_limit"]) if given["compare"] else None
+    difference = _compared(found, costs, clock.left()) if given["compare"] else None
     if given["as_json"]:
         click.echo(json.dumps(_object(found, costs, destination, difference)))
     elif not given["quiet"]:
@@ -97,7 +105,7 @@ def _asked(given: Mapping[str, Any]) -> ProfileQuestion:
     )
 
 
-def _profiled(model: Path, asked: ProfileQuestion, quiet: bool) -> Profiled:
+def _profiled(model: Path, asked: ProfileQuestion, clock: Clock, quiet: bool) -> Profiled:
     """The costs; meanwhile the op being timed and the time left, on one line of the terminal."""
     from remat_cli.actions.profiling import profile
     from remat_cli.saying.progress import Line, bar
@@ -109,7 +117,7 @@ def _profiled(model: Path, asked: ProfileQuestion, quiet: bool) -> Profiled:
         return bar(step.at, step.left, f"{how}: {step.what}")
 
     with Line(quiet) as line:
-        return profile(model, asked, lambda step: line.say(words(step)))
+        return profile(model, asked, lambda step: line.say(words(step)), clock)
 
 
 def _compared(found: Profiled, costs: Costs, seconds: float) -> TimeDifference:

@@ -88,6 +88,7 @@ def _swept(model: Path | None, asked: SweepQuestion, given: Mapping[str, Any], d
     from remat_cli.actions.piecing import in_pieces_for_sweep
     from remat_cli.actions.sweeping import Sweep
     from remat_cli.planning.loading import load_subject
+    from remat_cli.planning.time_plan import ENDING_SHARE
     from remat_cli.results.memory import Memory
     from remat_cli.results.store import Store, folder
     from remat_cli.saying.progress import Line, bar
@@ -95,7 +96,8 @@ def _swept(model: Path | None, asked: SweepQuestion, given: Mapping[str, Any], d
 
     in_place = options.asked_in_place(given["in_place"], given["held_twice"])
     subject = load_subject(model, given["costs"], dict(given["dims"]), asked.session, in_place=in_place)
-    limits = Limits(deadline.clock, given["gap"], given["seed"])
+    deadline.search_begins()
+    limits = Limits(deadline.clock.before_ending(ENDING_SHARE), given["gap"], given["seed"])
     subject = in_pieces_for_sweep(subject, options.asked_pieces(given), asked.session, limits)
     store = Store(folder(), lambda words: click.echo(f"remat: {words}", err=True))
     memory = Memory(store=store, seconds=deadline.clock.seconds, force=given["force"])

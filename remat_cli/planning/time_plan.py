@@ -13,7 +13,7 @@ from time import monotonic
 
 # The command keeps time for the end of the run.
 PROVING_SHARE = 0.3  # A certificate has this much, if one is wanted.
-EVALUATIONS_KEPT = 3  # Checking the plan and writing it take about as long as this many evaluations of a plan.
+ENDING_SHARE = 0.25  # Saying what was found takes at most this part of what went by before: imports and reading.
 
 # Where ops in pieces are asked for, short searches say how many pieces are best.
 PIECES_SHARE = 0.4  # All of these searches together have this much.

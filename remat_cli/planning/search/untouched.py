@@ -81,7 +81,11 @@ def share_base(subject: Subject, session: Session) -> int:
 
 def _figures(subject: Subject, graph: Graph, session: Session) -> Footprint:
     target = target_of(session)
-    return target.as_seen(subject, target.footprint(original(graph, subject.problem), target.aside(subject)))
+
+    def find() -> Footprint:
+        return target.as_seen(subject, target.footprint(original(graph, subject.problem), target.aside(subject)))
+
+    return subject.once(("figures", session), find)
 
 
 def bytes_counted(found: Answer) -> int:

@@ -5,10 +5,10 @@ Invariant: `nodes[i]` names `problem.nodes[i]`, `values[j]` the value of size `p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from profiles.costs import Costs
 from profiles.kernels import THREADS
@@ -22,6 +22,8 @@ from solvers.plan import Plan
 from solvers.problem import Problem
 from solvers.schedule import baseline
 from solvers.simulate import Outcome
+
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,14 @@ class Subject:
     pieces: Mapping[str, Any] | None = None  # which ops are in pieces, as plan files record it
     costed: Costs | None = field(default=None, compare=False, repr=False)  # the costs of its ops, where they are known
     recast: Callable[[Graph, Costs | None], Subject] | None = field(default=None, compare=False, repr=False)
+    _known: dict[Hashable, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
+
+    def once(self, what: Hashable, find: Callable[[], Found]) -> Found:
+        """What is found out of this subject by that name: the second time it is known."""
+        if what not in self._known:
+            self._known[what] = find()
+        found: Found = self._known[what]
+        return found
 
     @property
     def as_given(self) -> Subject:
@@ -115,8 +125,10 @@ class Subject:
 
     def as_it_is(self) -> tuple[Plan, Outcome]:
         """The file as a plan: every op once, in the file's order."""
-        problem = self.as_given.problem
-        return baseline(as_it_stands(problem) if self.named.rewritten else problem)
+        given, rewritten = self.as_given, self.named.rewritten
+        return given.once(
+            ("as it is", rewritten), lambda: baseline(as_it_stands(given.problem) if rewritten else given.problem)
+        )
 
     def solving(self, problem: Problem) -> Subject:
         """The same subject with another problem."""
