@@ -80,15 +80,15 @@ def cut_as_asked(asked: WholeQuestion, hears: Listener = NOBODY) -> WholeQuestio
 def answer_whole(asked: WholeQuestion, hears: Listener = NOBODY) -> WholeAnswer:
     """The answer to the question, whatever it is."""
     limits, times = asked.limits, asked.times
-    searching = replace(limits, clock=limits.clock.before_ending(ENDING_SHARE))
-    cut = cut_as_asked(replace(asked, limits=searching), hears)
+    working = replace(limits, clock=limits.clock.before_ending(ENDING_SHARE))
+    cut = cut_as_asked(replace(asked, limits=working), hears)
     subject, question = cut.subject, cut.question
     hears.asks(subject, question)
-    searching = searching.share(1 - PROVING_SHARE) if asked.proving else searching
+    searching = working.share(1 - PROVING_SHARE) if asked.proving else working
     found = ask(subject, question, searching, asked.memory, hears.keep, times, begin=hears.begins)
     found = replace(found, limits=limits)
     if asked.offers:
-        found = offered(found, limits, asked.memory)
+        found = offered(found, working, asked.memory)
     hears.found(found)
     if not asked.proving:
         return WholeAnswer(found)
