@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from remat_cli.api.running import load_plan as load_plan
     from remat_cli.api.running import verify as verify
     from remat_cli.api.sessions import session as session
+    from remat_cli.api.shrink import shrink as shrink
     from remat_cli.api.solve import check as check
     from remat_cli.api.solve import solve as solve
     from remat_cli.api.step import initial_state as initial_state
@@ -74,6 +75,7 @@ ROOMS = {  # of remat_cli.api
     "ranges": ("sweep", "max_batch"),
     "running": ("emit", "verify", "load_plan"),
     "sessions": ("session",),
+    "shrink": ("shrink",),
     "solve": ("solve", "check"),
     "step": ("step", "initial_state"),
 }

@@ -25,6 +25,7 @@ COMMANDS = {  # in the order in which they are used; the words that `remat --hel
     "max-batch": "Find the largest batch that fits a budget.",
     "emit": "Write the rewritten model of a plan.",
     "places": "Find where values lie, for programs in C, C++ and C#.",
+    "shrink": "Run a model in less memory: every way tried, one table.",
     "verify": "Run both models: same results, memory as planned?",
     "check": "Check the proof of a plan without a solver.",
     "show": "Show what fills the memory of a plan or a model.",

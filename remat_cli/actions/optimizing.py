@@ -7,6 +7,7 @@ session does, its nodes are the kernels that run: no fusion is left to break.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import onnx
@@ -15,26 +16,55 @@ from profiles.running import CannotRun
 from remat_cli.errors import BadInput
 from remat_cli.formats.files import write_whole
 from remat_cli.formats.kinds import FileKind, check_place
+from remat_cli.ingest.shapes import size_of
+from remat_cli.onnx_graph.constants import constant_tensor
 from remat_cli.onnx_graph.load import load
 from remat_cli.runtime.optimized import LAYOUTS, SAYS, optimize
 from remat_cli.runtime.session import quiet_runtime
+
+MOST_GROWTH = 1.05  # times what the model stores: beyond that weights of 16 bits were stored in 32, which is done by
+WIDENS = ("FuseFp16InitializerToFp32NodeTransformer",)  # and by folding, which then stops
+FOLDED_BYTES = 65_536  # at values of so many
 
 
 def optimize_file(model: Path, level: str) -> Path:
     """The file of the model as onnxruntime optimizes it at that level: `m.all.onnx` of `m.onnx`."""
     destination = model.with_name(f"{model.name.removesuffix('.onnx')}.{level}.onnx")
     given, digest = load(model)
-    origin = f"{digest} {level} onnxruntime {quiet_runtime().__version__}"
+    origin = _origin(digest, level)
     if destination.is_file() and _origin_of(destination) == origin:
         return destination
     check_place(destination, FileKind.MODEL, model)
     try:
-        made = optimize(given.SerializeToString(), model.resolve().parent, level, without=LAYOUTS)
+        made = fuse(given, model.resolve().parent, digest, level)
     except CannotRun as refused:
         raise BadInput(f"onnxruntime cannot load {model}, so it cannot optimize it: {refused}") from refused
-    made.metadata_props.add(key=SAYS, value=origin)
     write_whole(destination, made.SerializeToString(deterministic=True))
     return destination
+
+
+def fuse(
+    given: onnx.ModelProto, tensors: Path, digest: str, level: str = "all", without: Sequence[str] = LAYOUTS
+) -> onnx.ModelProto:
+    """The model as onnxruntime optimizes it, its external tensors in a folder; without what folding would make larger:
+    weights of 16 bits, cast to 32 once and for all, are twice as large. Raises CannotRun."""
+    content, before = given.SerializeToString(), _stored(given)
+    made = optimize(content, tensors, level, without=without)
+    if _stored(made) > MOST_GROWTH * before:
+        less = optimize(content, tensors, level, without=(*without, *WIDENS), folded=FOLDED_BYTES)
+        made = less if _stored(less) < _stored(made) else made
+    made.metadata_props.add(key=SAYS, value=_origin(digest, level))
+    return made
+
+
+def _stored(model: onnx.ModelProto) -> int:
+    """The bytes of all stored tensors in memory, those of Constants among them."""
+    constants = [held for node in model.graph.node if (held := constant_tensor(node)) is not None]
+    return sum(size_of(tensor.data_type, tuple(tensor.dims)) for tensor in (*model.graph.initializer, *constants))
+
+
+def _origin(digest: str, level: str) -> str:
+    return f"{digest} {level} onnxruntime {quiet_runtime().__version__}"
 
 
 def _origin_of(path: Path) -> str:

@@ -102,11 +102,12 @@ def _cut_for(
     if not start.regions and budget is not None and held_as_it_is(subject, session) <= budget:
         return ToPlan(subject)
     begin()
-    model = Piecewise(subject, timed_here(subject, min(PIECES_MEASURED_SECONDS, PIECES_SHARE**2 * limits.clock.left())))
+    share = limits.share(PIECES_SHARE).silent()
+    seconds = min(PIECES_MEASURED_SECONDS, PIECES_SHARE * share.clock.left())
+    model = Piecewise(subject, timed_here(subject, seconds, share.clock), share.clock)
     least = model.subject(start) if start.regions else subject
     if asked.how == OFF:
         return ToPlan(least)
-    share = limits.share(PIECES_SHARE).silent()
     finer = model.rungs(least, partial(model.lowered, start, _rules(asked.exact)))
     if budget is None:
         found = leanest(least, finer, share, question.max_overhead)
@@ -159,7 +160,7 @@ def offered(found: Answer, limits: Limits, memory: Memory | None = None) -> Answ
 
 def _least_in_pieces(subject: Subject, graph: Graph, limits: Limits) -> int | None:
     """What the session holds by the leanest walk over pieces in a short time; None where whole ops do as well."""
-    model = Piecewise(subject)
+    model = Piecewise(subject, clock=limits.clock)
     finer = model.rungs(subject, partial(model.lowered, untouched(graph), FREE))
     best = leanest(subject, finer, Limits(limits.clock.within(OFFER_SECONDS)))
     return None if best.subject is subject else best.plans[0].peak + best.subject.named.aside

@@ -22,6 +22,7 @@ from remat_cli.actions.writing_over import written_in_any_order, written_in_orde
 from remat_cli.errors import BadInput, RematError
 from remat_cli.fences import bind_to
 from remat_cli.formats.files import write_whole
+from remat_cli.formats.planfile import seen_threads
 from remat_cli.model.sessions import REMAT
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.notes.words import sentences
@@ -40,13 +41,14 @@ def write_parts(plan: Planned, folder: Path) -> SessionParts:
     model, tensors = _files(emitted, original, folder)
     own = recorded.kind.runtime == REMAT
     placed = own and recorded.placement is not None
+    seen = seen_threads(recorded.placement)
     return SessionParts(
         model=str(model),
         tensors=str(tensors),
         runtime=recorded.kind.runtime,
-        threads=plan.subject.threads,
+        threads=seen or plan.subject.threads,
         placed=placed,
-        placement=recorded.placement if placed and plan.subject.measured else None,
+        placement=recorded.placement if placed and (plan.subject.measured or seen) else None,
         in_place=dict(graph.in_place) if graph else {},
         before=sorted(_written(plan, emitted).before),
         notes=sentences(note for note in plan.subject.notes if note.kind == PlanNote.WRITES_OVER),

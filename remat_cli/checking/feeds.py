@@ -37,14 +37,18 @@ def _nudged(array: np.ndarray, random: np.random.Generator) -> np.ndarray:
 
 def read_feeds(graph: Graph, path: Path) -> dict[str, Any]:
     """The arrays in an .npz file, checked against the graph's inputs."""
+    return hold_to_inputs(graph, arrays_in(path), str(path))
+
+
+def arrays_in(path: Path) -> dict[str, np.ndarray]:
+    """The arrays in an .npz file, by name."""
     try:
         with np.load(path) as stored:
-            found = {name: stored[name] for name in stored.files}
+            return {name: stored[name] for name in stored.files}
     except OSError as error:
         raise BadInput(f"cannot read the feeds {path}: {error.strerror or error}") from error
-    except (ValueError, BadZipFile) as error:
+    except (AttributeError, ValueError, BadZipFile) as error:
         raise BadInput(f"{path} is not an .npz file of plain arrays; write one with numpy.savez") from error
-    return hold_to_inputs(graph, found, str(path))
 
 
 def hold_to_inputs(graph: Graph, found: Mapping[str, Any], where: str) -> dict[str, Any]:

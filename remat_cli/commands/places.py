@@ -35,9 +35,10 @@ def command(model: Path, output: Path | None, sources: Path | None, as_json: boo
     remat places net.onnx --sources remat_places
     """
     from remat_cli.actions import placing
+    from remat_cli.formats import placesfile
     from remat_cli.formats.kinds import FileKind, check_place
 
-    destination = output or model.with_name(model.name.removesuffix(".onnx") + ".places")
+    destination = output or placesfile.beside(model)
     check_place(destination, FileKind.PLACES, model)
     found = placing.places_of(model, dict(given["dims"]), given["feeds"], given["seed"], given["threads"] or 0)
     placing.write_places(found, destination)

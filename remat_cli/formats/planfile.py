@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from types import NoneType, UnionType
@@ -28,6 +29,7 @@ from solvers.simulate import IllegalPlan, Outcome, simulate
 FORMAT = "remat-plan/1"
 MOST_PIECES = 1 << 16
 MOST_COST = 1 << 60  # nanoseconds, or bytes
+SEEN_THREADS = "threads"  # of places that runs showed
 FILE, AS_RUN = "file", "as run"  # the ops of the schedule: the model's own, or the kernels that a default session runs
 
 
@@ -287,6 +289,12 @@ def _list(data: dict[str, Any], name: str, path: Path) -> list[Any]:
     if not isinstance(found, list):
         raise BadInput(f"{path}: '{name}' is not a list")
     return found
+
+
+def seen_threads(placement: Mapping[str, Any] | None) -> int:
+    """The threads of the runs that showed these places; 0 where they are foretold."""
+    found = (placement or {}).get(SEEN_THREADS)
+    return found if isinstance(found, int) and found > 0 else 0
 
 
 def check_source(source: Source, kind: str) -> None:

@@ -68,7 +68,7 @@ class OnnxInference:
             return _find_schema(node.op_type, self.opsets.get(domain, 1), domain), node
         op_type, inputs = ALIASES.get(node.op_type, (node.op_type, 3))
         schema = _find_schema(op_type, self.opsets.get("", NEWEST_OPSET), "")
-        if schema is None:
+        if schema is None or schema.deprecated:
             return None, node
         attributes = [a for a in node.attribute if a.name in schema.attributes]
         plain = helper.make_node(op_type, node.input[:inputs], node.output, name=node.name)

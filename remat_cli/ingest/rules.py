@@ -181,6 +181,12 @@ def _reorder_output(call: TypedNode) -> Types:
     return [(call.dtype(0), (batch, *image, channels) if last else (batch, channels, *image))]
 
 
+def _upsample(call: TypedNode) -> Types:
+    """Of blocked channels: the standard op of this name is gone."""
+    scales = call.attribute("scales", [1] * len(call.shape(0)))
+    return [(call.dtype(0), tuple(size * scale for size, scale in zip(call.shape(0), scales, strict=True)))]
+
+
 FLAG: Type = (BOOL, (1,))
 
 # Ops of this domain have blocked channels; their shapes follow the standard op of the same name.
@@ -268,6 +274,7 @@ RULES: dict[str, Rule] = {
     "SplitTraining": _split_training,
     "TanhGrad": like(0),
     "TransposeMatMul": _fused_matmul,
+    "Upsample": _upsample,
     "YieldOp": _yield,
     "ZeroGradient": like(0),
 }

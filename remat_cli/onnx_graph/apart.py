@@ -12,31 +12,31 @@ import onnx
 from remat_cli.errors import BadInput
 from remat_cli.onnx_graph.stored import is_beside, tensors
 
-WEIGHTS = "weights"  # the name of that file
+WEIGHTS = "weights"  # the name of that file where nobody sees it
 LEAST_BYTES = 1024  # of a tensor that is put there
 PAGE_BYTES = 4096  # where a mapping can begin
 
 
-def put_apart(model: onnx.ModelProto, folder: Path) -> None:
-    """Move the initializers' bytes into a file in the folder."""
+def put_apart(model: onnx.ModelProto, folder: Path, name: str = WEIGHTS) -> None:
+    """Move the initializers' bytes into a file of that name in the folder."""
     if any(map(is_beside, tensors(model))):
         return
     stored = [tensor for tensor in model.graph.initializer if len(tensor.raw_data) >= LEAST_BYTES]
     if not stored:
         return
     try:
-        with (folder / WEIGHTS).open("wb") as file:
+        with (folder / name).open("wb") as file:
             for tensor in stored:
                 file.seek(-file.tell() % PAGE_BYTES, 1)
                 offset, length = file.tell(), file.write(tensor.raw_data)
-                _refer(tensor, offset, length)
+                _refer(tensor, name, offset, length)
     except OSError as error:
         raise BadInput(f"cannot write the model's weights to {folder}: {error.strerror}") from error
 
 
-def _refer(tensor: onnx.TensorProto, offset: int, length: int) -> None:
+def _refer(tensor: onnx.TensorProto, file: str, offset: int, length: int) -> None:
     tensor.ClearField("raw_data")
     tensor.data_location = onnx.TensorProto.EXTERNAL
-    for key, value in (("location", WEIGHTS), ("offset", str(offset)), ("length", str(length))):
+    for key, value in (("location", file), ("offset", str(offset)), ("length", str(length))):
         entry = tensor.external_data.add()
         entry.key, entry.value = key, value

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from profiles.strict import strict_options
 from remat_cli.errors import BadInput
 from remat_cli.runtime.in_place import in_place
 from remat_cli.runtime.placed import MISSING, Missed, library
@@ -56,11 +57,20 @@ def find_places(
 ) -> tuple[Placement, Missed]:
     """The places of such a session's requests, and what of the last run was not as planned. `pairs`: outputs that are
     written over inputs."""
+    return learned_places(model, feeds, pairs, True, threads)
+
+
+def learned_places(
+    model: Path, feeds: Mapping[str, Any], pairs: Mapping[str, str], for_c: bool, threads: int = 0
+) -> tuple[Placement, Missed]:
+    """The same of a session for C, or else of the strict one."""
     if library() is None:
         raise BadInput(MISSING)
     from remat_cli.runtime.planned import PlannedSession
 
-    session = PlannedSession(str(model), None, "cpu", c_options(threads))
+    options = c_options() if for_c else strict_options()
+    options.intra_op_num_threads = threads
+    session = PlannedSession(str(model), None, "cpu", options)
     run = in_place(session, pairs).run
     before = session.missed_in_all
     for _ in range(RUNS):

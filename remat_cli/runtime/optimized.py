@@ -27,16 +27,23 @@ def level_named(name: str) -> object:
 
 
 def optimize(
-    content: bytes, tensors: Path, level: str = "all", provider: str = "cpu", without: Sequence[str] = ()
+    content: bytes,
+    tensors: Path,
+    level: str = "all",
+    provider: str = "cpu",
+    without: Sequence[str] = (),
+    folded: int | None = None,
 ) -> onnx.ModelProto:
     """The model after optimization; its external tensors lie in `tensors`. Raises CannotRun. `without`: optimizers to
-    skip."""
+    skip. `folded`: the most bytes of a value that is folded into a constant."""
     ort = quiet_runtime()
     options = ort.SessionOptions()
     options.log_severity_level = 4
     options.enable_mem_reuse = False  # nothing is run: to plan buffers takes half of the time for thousands of nodes
     options.graph_optimization_level = level_named(level)
     options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(tensors))
+    if folded is not None:
+        options.add_session_config_entry("optimization.constant_folding_max_output_size_in_bytes", str(folded))
     with tempfile.TemporaryDirectory(prefix="remat-") as folder:
         written = Path(folder) / "optimized.onnx"
         options.optimized_model_filepath = str(written)

@@ -17,6 +17,7 @@ from remat_cli.pieces.graph_in_pieces import InPieces
 from remat_cli.pieces.recording import record_of, replayed
 from remat_cli.planning.subjects.piece_costs import PieceCosts, Timed
 from remat_cli.planning.subjects.subject import Subject
+from solvers.clock import FOREVER_SECONDS, Clock
 from solvers.notes import Note
 from solvers.orders.bounds import peak_bound, widest_node
 
@@ -27,10 +28,11 @@ OPS = 2000  # so many: beyond both nothing more is cut, since a search does less
 
 
 class Piecewise:
-    """A model, and the subjects that cutting its ops makes of it. `timed`: measures ops, where this may be."""
+    """A model, and the subjects that cutting its ops makes of it. `timed`: measures ops, where this may be. `clock`:
+    at its end no more is cut."""
 
-    def __init__(self, whole: Subject, timed: Timed | None = None) -> None:
-        self.timed = timed
+    def __init__(self, whole: Subject, timed: Timed | None = None, clock: Clock | None = None) -> None:
+        self.timed, self.clock = timed, clock or Clock(FOREVER_SECONDS)
         assert whole.graph is not None
         assert whole.recast is not None
         self.whole, self.graph, self.recast = whole, whole.graph, whole.recast
@@ -73,6 +75,8 @@ class Piecewise:
         least = widest_node(start.problem)
         widest = max((start.problem.sizes[value] for value in least.values), default=0)
         for share in SHARES:
+            if self.clock.interrupts():
+                return
             found = find(max(1, widest // share))
             if not found.regions:
                 continue
@@ -89,7 +93,7 @@ class Piecewise:
 
     def _setting(self, made: InPieces, wide: int) -> list[str]:
         """The values at the op that needs most for itself that are wider, the widest first."""
-        if len(made.graph.ops) > max(TIMES * len(self.whole.nodes), OPS):
+        if self.clock.interrupts() or len(made.graph.ops) > max(TIMES * len(self.whole.nodes), OPS):
             return []
         subject = self.recast(made.graph, self.costs.of(made)) if made.origin else self.whole
         bound = widest_node(subject.problem)

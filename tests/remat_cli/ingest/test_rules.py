@@ -150,6 +150,7 @@ ROWS: dict[str, list[list[Any]]] = {
     "SplitTraining": [[[(2, 8), [3, 5]], [(F, (2, 3)), (F, (2, 5))], {"axis": -1}]],
     "TanhGrad": [like_first()],
     "TransposeMatMul": [[[(4, 5), (7, 5)], [(F, (4, 7))], {"transB": 1}]],
+    "Upsample": [[[(1, 16, 5, 7)], [(F, (1, 16, 10, 21))], {"scales": [1, 1, 2, 3]}]],
     "YieldOp": [[[(4, 6), (2,), (3,)], [(F, (4, 6)), (F, (3,))], {"non_differentiable_outputs": [1]}]],
     "ZeroGradient": [like_first(1, (1,))],
     # aliases of standard ops

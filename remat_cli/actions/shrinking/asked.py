@@ -1,0 +1,42 @@
+"""What is asked of `shrink`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from remat_cli.actions.shrinking.ways import PYTHON, TARGETS, TriedWay
+from remat_cli.arguments import as_word
+from remat_cli.errors import Usage, meant
+
+MAX_SLOWER = 0.1  # of the time of the model as it is
+
+
+def nobody(_: object) -> None:
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShrinkQuestion:
+    """`feeds`: inputs, or a file of them; by default random and valid. `slower`: the share of time that less memory may
+    cost. `target`: what is to run the model. `threads`: of one op; 0: all cores."""
+
+    feeds: Path | Mapping[str, Any] | None = None
+    dims: Mapping[str, int] = field(default_factory=dict)
+    slower: float = MAX_SLOWER
+    target: str = PYTHON
+    seed: int = 0
+
+    def check(self) -> None:
+        if self.target not in TARGETS:
+            raise Usage(f"there is no target '{as_word(self.target)}'; {meant(as_word(self.target), TARGETS)}")
+
+
+@dataclass(frozen=True, slots=True)
+class ShrinkListeners:
+    """`row` hears of each way as soon as it was tried, `doing` of what goes on."""
+
+    row: Callable[[TriedWay], object] = nobody
+    doing: Callable[[str], object] = nobody

@@ -1,0 +1,107 @@
+"""A user's program with one session, which does as it is told: `python -m remat_cli.actions.shrinking.child PARENT`.
+
+It reads one JSON object a line on stdin, and answers each with one on stdout. It measures no memory: who started it
+reads that from outside. Invariant: before `make` all that a program holds without a session is there, feeds included.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+from time import perf_counter_ns
+from typing import Any
+
+import numpy as np
+import onnxruntime
+
+from profiles.running import failures
+from remat_cli.errors import RematError
+from remat_cli.fences import bind_to
+from remat_cli.formats import placesfile
+from remat_cli.runtime.c_session import c_options, learned_places
+from remat_cli.runtime.planned import PlannedSession
+from remat_cli.runtime.session import SILENT_LEVEL, quiet_runtime
+
+STOCK, LEAN = "stock", "arena and pattern off"  # a session with all options as they are, and with two off
+PLANNED, IN_C = "plan", "c"  # the session of a plan, and that of a program in C with its places
+STRICT = "strict"  # of which `places` are asked alone, as of the one for C
+
+
+class UserProgram:
+    """`made`: the session. `results`: of the last run, held until the next begins, as a program does."""
+
+    def __init__(self, model: str, session: str, feeds: str, threads: int) -> None:
+        self.model, self.kind, self.threads = model, session, threads
+        self.made: Any = None
+        self.results: list[Any] = []
+        with np.load(feeds) as stored:
+            self.feeds = {name: stored[name] for name in stored.files}
+        quiet_runtime()
+        if session == PLANNED:
+            import_module("remat_cli").session  # noqa: B018  what a program has imported
+
+    def make(self) -> dict[str, Any]:
+        if self.kind == PLANNED:
+            self.made = import_module("remat_cli").session(self.model)
+        elif self.kind == IN_C:
+            places = placesfile.read(placesfile.beside(Path(self.model)))
+            self.made = PlannedSession(self.model, places, "cpu", c_options(self.threads))
+        else:
+            self.made = onnxruntime.InferenceSession(self.model, self._options(), ["CPUExecutionProvider"])
+        return {}
+
+    def _options(self) -> Any:
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = SILENT_LEVEL
+        options.intra_op_num_threads = self.threads
+        if self.kind == LEAN:
+            options.enable_cpu_mem_arena = options.enable_mem_pattern = False
+        return options
+
+    def run(self) -> dict[str, Any]:
+        self.results = []
+        begun = perf_counter_ns()
+        self.results = self.made.run(None, self.feeds)
+        return {"ns": perf_counter_ns() - begun}
+
+    def keep(self, path: str) -> dict[str, Any]:
+        """Leave the results of the last run in a file."""
+        found = [np.asarray(result) for result in self.results]
+        with open(path, "wb") as file:
+            np.savez(file, *(one.astype(str) if one.dtype == object else one for one in found))
+        return {}
+
+    def places(self) -> dict[str, Any]:
+        found, missed = learned_places(Path(self.model), self.feeds, {}, self.kind == IN_C, self.threads)
+        return {
+            "placement": {"block": found.block, "bound": found.bound, "allocations": found.allocations},
+            "missed": missed.requests,
+        }
+
+
+def main(parent: str) -> None:
+    bind_to(int(parent))
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever libraries print is no answer
+    expected: tuple[type[Exception], ...] = (*failures(), RematError, MemoryError)
+    program = UserProgram(**json.loads(sys.stdin.readline()))
+    _say({}, answers)
+    for line in sys.stdin:
+        what, *given = json.loads(line)
+        try:
+            found = getattr(program, what)(*given)
+        except expected as error:
+            found = {"failed": " ".join(str(error).split())}
+        _say(found, answers)
+
+
+def _say(found: dict[str, Any], answers: Any) -> None:
+    answers.write(json.dumps(found) + "\n")
+    answers.flush()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,135 @@
+"""Meters a program from outside: what its process holds, by the kernel's count, and how long its runs take.
+
+Invariant: what a process held before its session is in no figure. A process that is killed, or that takes longer than
+there is time for, is a `Failed` that says so, and is gone at the end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryFile
+from types import TracebackType
+from typing import Any
+
+from remat_cli.errors import BadInput
+from solvers.clock import Clock
+
+LOOK_SECONDS = 0.2  # seconds between two looks at the clock
+NO_COUNT = "shrink reads what a process holds from /proc, which is on Linux alone"
+
+
+class Failed(Exception):
+    """Why the program gave no answer. `late`: there was no time for it, or nobody wants it any more."""
+
+    def __init__(self, says: str, late: bool = False) -> None:
+        super().__init__(says)
+        self.late = late
+
+
+class MeteredProcess:
+    """A process with one session on a model. `before`: what it held before that; `times`: ns of each run so far."""
+
+    def __init__(self, model: Path, session: str, feeds: Path, clock: Clock, threads: int = 0) -> None:
+        if not Path("/proc/self/clear_refs").exists():
+            raise BadInput(NO_COUNT)
+        self.clock, self.before = clock, 0
+        self.times: list[int] = []
+        paths = [str(Path(__file__).parents[3]), *filter(None, [os.environ.get("PYTHONPATH")])]
+        self.errors = TemporaryFile()  # noqa: SIM115  closed when the process is gone
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "remat_cli.actions.shrinking.child", str(os.getpid())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            start_new_session=True,  # an interrupt is ours to hear
+        )
+        asked = {"model": str(model.resolve()), "session": session, "feeds": str(feeds), "threads": threads}
+        self.asked = asked
+
+    def __enter__(self) -> MeteredProcess:
+        try:
+            self._ask(self.asked)
+        except BaseException:
+            self._end()
+            raise
+        self.before = self._count("VmRSS")
+        (self._proc / "clear_refs").write_text("5")  # the highest so far is what there is now
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._end()
+
+    def _end(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+        self.errors.close()
+
+    def make(self) -> None:
+        self._ask(["make"])
+
+    def run(self) -> int:
+        """ns of a run."""
+        self.times.append(int(self._ask(["run"])["ns"]))
+        return self.times[-1]
+
+    def keep(self, path: Path) -> None:
+        self._ask(["keep", str(path)])
+
+    def places(self) -> Mapping[str, Any]:
+        return self._ask(["places"])
+
+    @property
+    def peak(self) -> int:
+        """The most that the process held beyond what it held before its session, in bytes."""
+        return max(0, self._count("VmHWM") - self.before)
+
+    @property
+    def held(self) -> int:
+        """The same of what it holds now."""
+        return max(0, self._count("VmRSS") - self.before)
+
+    @property
+    def _proc(self) -> Path:
+        return Path(f"/proc/{self.process.pid}")
+
+    def _count(self, name: str) -> int:
+        try:
+            lines = (line.split() for line in (self._proc / "status").read_text().splitlines())
+            return next(1024 * int(fields[1]) for fields in lines if fields[0] == f"{name}:")
+        except (OSError, StopIteration) as error:
+            raise Failed(self._why()) from error
+
+    def _ask(self, words: object) -> dict[str, Any]:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        try:
+            self.process.stdin.write(json.dumps(words).encode() + b"\n")
+            self.process.stdin.flush()
+        except OSError as error:
+            raise Failed(self._why()) from error
+        while not select.select([self.process.stdout], [], [], LOOK_SECONDS)[0]:
+            if self.clock.interrupts():
+                raise Failed("there was no time for it", late=True)
+        line = self.process.stdout.readline()
+        if not line:
+            raise Failed(self._why())
+        found: dict[str, Any] = json.loads(line)
+        if "failed" in found:
+            raise Failed(found["failed"])
+        return found
+
+    def _why(self) -> str:
+        """Why the process is gone."""
+        code = self.process.wait()
+        if code < 0:
+            return f"its process was killed by signal {-code}, perhaps for want of memory"
+        self.errors.seek(0)
+        last = self.errors.read().decode(errors="replace").strip().splitlines()
+        return last[-1] if last else f"its process ended with code {code}"

@@ -1,0 +1,92 @@
+"""Tries one way of running a model: a process of its own, some runs, and its outputs held against those of the model as
+it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import monotonic
+
+import numpy as np
+
+from profiles.device import find, free_memory
+from remat_cli.actions.shrinking.meter import Failed, MeteredProcess
+from remat_cli.actions.shrinking.ways import SAME, RunWay, TriedWay, compared
+from solvers.clock import Clock
+
+MOST_RUNS = 20  # after the first, which makes what later ones find
+RUNS_SECONDS = 2.5  # as many runs as these have room for, and at least one
+ROOM = 1.2  # times what the first way holds must be free, where it runs beside another
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOf:
+    """A file to run, in which kind of session (of `child`), and with how many threads of one op; 0: all cores."""
+
+    model: Path
+    session: str
+    threads: int = 0
+
+
+class WayTrials:
+    """`feeds`: the file of the inputs. The first way that is tried is the one that all others are held against: to its
+    outputs, and to its time, in turns, so that whatever else this machine does meets both."""
+
+    def __init__(self, feeds: Path, folder: Path) -> None:
+        self.feeds, self.folder = feeds, folder
+        self.first: tuple[SessionOf, TriedWay] | None = None
+        self.right: list[np.ndarray] = []
+
+    def tried(self, way: RunWay, run: SessionOf, clock: Clock, files: tuple[Path, ...] = ()) -> TriedWay:
+        try:
+            with MeteredProcess(run.model, run.session, self.feeds, clock, run.threads) as program:
+                found = replace(self._metered(way, program), files=files)
+                if self.first is None:
+                    self.first = run, found
+                    return found
+                return replace(found, ns=self._in_turns(program, found, clock))
+        except Failed as why:
+            return TriedWay(way, failed=str(why), late=why.late)
+
+    def _metered(self, way: RunWay, program: MeteredProcess) -> TriedWay:
+        program.make()
+        loading = program.peak
+        program.run()
+        for _ in _turns():
+            program.run()
+        peak, held = program.peak, program.held
+        path = self.folder / "outputs.npz"
+        program.keep(path)
+        with np.load(path) as stored:
+            results = [stored[name] for name in stored.files]
+        outputs = SAME
+        if self.first is None:
+            self.right = results
+        else:
+            outputs = compared(self.right, results)
+        return TriedWay(way, peak, loading, held, min(program.times[1:]), outputs)
+
+    def _in_turns(self, program: MeteredProcess, found: TriedWay, clock: Clock) -> int:
+        """ns of its run, by how it compares with the first way at the same time."""
+        assert self.first is not None
+        run, first = self.first
+        if free_memory(find("cpu")) < ROOM * first.peak:
+            return found.ns
+        with MeteredProcess(run.model, run.session, self.feeds, clock, run.threads) as other:
+            other.make()
+            other.run()
+            own = []
+            for _ in _turns():
+                other.run()
+                own.append(program.run())
+        return round(first.ns * min(own) / max(1, min(other.times[1:])))
+
+
+def _turns() -> Iterator[None]:
+    """At least one turn, and as many as there is room for."""
+    begun = monotonic()
+    for turn in range(MOST_RUNS):
+        if turn and monotonic() - begun > RUNS_SECONDS:
+            return
+        yield

@@ -1,0 +1,114 @@
+"""Plans of a prepared model, as files that stand by themselves: a model that runs in the plan's order, its weights in a
+file that is mapped, and its places as runs showed them.
+
+Invariant: what is measured are the very files that the user gets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from profiles import device as devices
+from profiles.survey import SurveyProgress
+from remat_cli.actions import emitting
+from remat_cli.actions.pieces_asked import PiecesAsked
+from remat_cli.actions.piecing import in_pieces
+from remat_cli.actions.profiling import ProfileQuestion, profile
+from remat_cli.actions.questions import Question
+from remat_cli.actions.shrinking.child import IN_C, PLANNED, STRICT
+from remat_cli.actions.shrinking.child import LEAN as LEAN_SESSION
+from remat_cli.actions.shrinking.meter import MeteredProcess
+from remat_cli.actions.shrinking.metering import SessionOf
+from remat_cli.actions.shrinking.ways import LEAN, PYTHON, C
+from remat_cli.actions.solving import ask
+from remat_cli.formats import placesfile, planfile
+from remat_cli.formats.files import write_whole
+from remat_cli.formats.planfile import SEEN_THREADS
+from remat_cli.model.sessions import STRICT as STRICT_SESSION
+from remat_cli.onnx_graph.apart import put_apart
+from remat_cli.planning.loading import given_subject, load_subject
+from remat_cli.planning.plans.planned import Planned
+from remat_cli.planning.plans.record import plan_file
+from remat_cli.planning.search.untouched import fitting_already
+from remat_cli.planning.subjects.subject import Subject
+from remat_cli.results.memory import Memory
+from remat_cli.runtime.session import placement_in
+from solvers.clock import Clock
+from solvers.problem import Limits
+from solvers.registry import DEFAULT
+
+ANY_BYTES = 1 << 60  # more than any model holds
+WEIGHTS = ".data"  # what the file of a model's weights is called after the model
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFiles:
+    """A plan's files, the one that programs open last, and how they are run."""
+
+    run: SessionOf
+    files: tuple[Path, ...]
+
+
+def measured(model: Path, clock: Clock, report: Callable[[SurveyProgress], None]) -> Subject:
+    """The model with what its ops cost here."""
+    found = profile(model, ProfileQuestion(seconds=clock.left()), report)
+    return given_subject(model, found.costs, {}, STRICT_SESSION)
+
+
+def unmeasured(model: Path) -> Subject:
+    return load_subject(model, None, {}, STRICT_SESSION)
+
+
+def planned(subject: Subject, pieces: str, slower: float, limits: Limits, memory: Memory | None) -> Planned | None:
+    """The plan that holds least and takes so much longer at most; None where none was found."""
+    question = Question(minimize="peak", max_overhead=max(0.0, slower))
+    asked = PiecesAsked(how=pieces)
+    cut = in_pieces(subject, asked, question, limits)
+    found = ask(cut.subject, cut.asked(question, asked), limits, memory)
+    return Planned(plan_file(found), found.subject) if found.found else None
+
+
+def write_files(plan: Planned, name: str, target: str, folder: Path, feeds: Path, limits: Limits) -> PlanFiles:
+    """The files of the plan, called by that name, in a folder of their own. Raises Failed."""
+    folder.mkdir()
+    path, threads = folder / name, devices.find("cpu").threads
+    model = emitting.emit(plan).model
+    put_apart(model, folder, name + WEIGHTS)
+    write_whole(path, model.SerializeToString(deterministic=True))
+    weights = [one for one in (folder / (name + WEIGHTS),) if one.exists()]
+    if target not in (C, PYTHON):
+        return PlanFiles(SessionOf(path, LEAN_SESSION, threads), (*weights, path))
+    with MeteredProcess(path, IN_C if target == C else STRICT, feeds, limits.clock, threads) as program:
+        seen = program.places()["placement"]
+    if target == C:
+        places = placesfile.beside(path)
+        placesfile.write(placement_in(seen), places)
+        return PlanFiles(SessionOf(path, IN_C, threads), (*weights, path, places))
+    opened = _plan_of_file(path, {**seen, SEEN_THREADS: threads}, limits)
+    return PlanFiles(SessionOf(opened, PLANNED, threads), (*weights, path, opened))
+
+
+def _plan_of_file(path: Path, seen: dict[str, object], limits: Limits) -> Path:
+    """A plan that runs the file as it stands, its values where runs of it had them."""
+    subject = load_subject(path, None, {}, STRICT_SESSION)
+    found = fitting_already(subject, ANY_BYTES, DEFAULT, limits, STRICT_SESSION)
+    assert found is not None
+    made = plan_file(found)
+    held = subject.problem.resident + int(str(seen["block"]))
+    promise = replace(made.promises, arena=held, block=int(str(seen["block"])))
+    plan = plan_beside(path)
+    planfile.write(replace(made, budget=max(held, made.peak), placement=seen, promises=promise), plan)
+    return plan
+
+
+def plan_beside(model: Path) -> Path:
+    return model.with_name(model.name.removesuffix(".onnx") + ".plan.json")
+
+
+def opened(output: Path, target: str) -> str:
+    """What a program opens."""
+    if target == PYTHON:
+        return f'remat_cli.session("{plan_beside(output).name}")'
+    return f"{output.name} with {placesfile.beside(output).name}" if target == C else f"{output.name}, {LEAN.sets}"

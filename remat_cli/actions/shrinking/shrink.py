@@ -1,0 +1,192 @@
+"""What `shrink` does, on values: every way is tried, the cheapest first, and the best one's files are put in their
+place.
+
+Invariant: nothing is written but in a folder that is gone at the end, until `finish` moves whole files. Time that is
+up, or a user who has had enough, leaves the ways that were tried by then.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from profiles.survey import SurveyProgress
+from remat_cli.actions.pieces_asked import AUTO, EXACT, OFF
+from remat_cli.actions.shrinking.asked import MAX_SLOWER, ShrinkListeners, ShrinkQuestion
+from remat_cli.actions.shrinking.child import LEAN as LEAN_SESSION
+from remat_cli.actions.shrinking.child import STOCK as STOCK_SESSION
+from remat_cli.actions.shrinking.choosing import Recommended, choose
+from remat_cli.actions.shrinking.meter import Failed
+from remat_cli.actions.shrinking.metering import SessionOf, WayTrials
+from remat_cli.actions.shrinking.plans import measured, opened, plan_beside, planned, unmeasured, write_files
+from remat_cli.actions.shrinking.preparing import fused, prepare
+from remat_cli.actions.shrinking.ways import AS_IT_IS, LEAN, PYTHON, C, RunWay, TriedWay
+from remat_cli.errors import BadInput
+from remat_cli.formats import placesfile
+from remat_cli.formats.kinds import FileKind, check_place
+from remat_cli.planning.subjects.subject import Subject
+from remat_cli.results.memory import Memory
+from solvers.clock import Clock
+from solvers.problem import Limits
+
+PROFILE_SHARE = 0.3  # of the time that is left, for what ops cost
+WHOLE_SHARE = 0.2  # for the order of whole ops
+WHOLE = "whole ops, planned"
+IN_PIECES = ((AUTO, "in pieces", 0.5), (EXACT, "in exact pieces", 0.8))  # the second where the first changed bits
+LEAST_PART = 0.25  # of the time that is allowed, since what was measured now and then differs
+RUNS_FOR_A_WAY = 14  # about as many runs as one way is tried with, its places included
+
+
+@dataclass(slots=True)
+class Shrunk:
+    """What was tried, in order, the model as it is first; `choice`: what is recommended, None where nothing ran yet.
+    `files`: those that were written, what programs open last. `stopped`: whether time or the user's patience ended
+    before all was tried. `seen`: what random inputs decided of the model."""
+
+    tried: list[TriedWay] = field(default_factory=list)
+    files: tuple[Path, ...] = ()
+    stopped: bool = False
+    seen: str = ""
+    slower: float = MAX_SLOWER
+    target: str = PYTHON
+
+    @property
+    def choice(self) -> Recommended | None:
+        return choose(self.tried, self.slower) if self.tried and self.tried[0].ran else None
+
+
+@dataclass(frozen=True, slots=True)
+class Shrinking:
+    """One question, with all that its answer takes. `run` fills `found`, and `finish` puts the files of the best way so
+    far in their place: whoever ends `run` early can still call it."""
+
+    model: Path
+    output: Path
+    folder: Path
+    asked: ShrinkQuestion
+    clock: Clock
+    listeners: ShrinkListeners = field(default_factory=ShrinkListeners)
+    memory: Memory | None = None
+    found: Shrunk = field(default_factory=Shrunk)
+
+    def run(self) -> None:
+        self.found.slower, self.found.target = self.asked.slower, self.asked.target
+        self.listeners.doing("reading the model")
+        ready = prepare(self.model, self.asked, self.folder)
+        self.found.seen = ready.seen
+        trials = WayTrials(ready.feeds, self.folder)
+        self.listeners.doing("running the model as it is")
+        first = self._hear(trials.tried(AS_IT_IS, SessionOf(self.model, STOCK_SESSION), self.clock))
+        if not first.ran:
+            if first.late:
+                return
+            raise BadInput(f"onnxruntime cannot run {self.model}: {first.failed}")
+        self.listeners.doing("running it with arena and memory pattern off")
+        self._hear(trials.tried(LEAN, SessionOf(self.model, LEAN_SESSION), self.clock))
+        search = _Search(self, trials, first)
+        if not self._is_over(search):
+            self._try(search, unmeasured(fused(ready, self.folder, layouts=True)), OFF, WHOLE, WHOLE_SHARE)
+        if not self._is_over(search):
+            subject = search.costed(fused(ready, self.folder, layouts=False))
+            for pieces, name, share in IN_PIECES:
+                if self._is_over(search) or self._leaves_nothing(search, subject, pieces, name, share):
+                    return
+
+    def finish(self) -> Shrunk:
+        """Move whole files to where they belong, what programs open last."""
+        choice = self.found.choice
+        if choice is not None:
+            places = tuple(self.output.parent / file.name for file in choice.best.files)
+            for file, place in zip(choice.best.files, places, strict=True):
+                os.replace(file, place)
+            self.found.files = places
+        return self.found
+
+    def _leaves_nothing(self, search: _Search, subject: Subject, pieces: str, name: str, share: float) -> bool:
+        """Try this, and say whether what comes next could bring no more: whole ops do as well, or no bit changed."""
+        tried = self._try(search, subject, pieces, name, share)
+        return tried is None or tried.outputs.same
+
+    def _is_over(self, search: _Search) -> bool:
+        self.found.stopped = self.found.stopped or self.clock.over() or self.clock.left() < search.seconds
+        return self.found.stopped
+
+    def _try(self, search: _Search, subject: Subject, pieces: str, name: str, share: float) -> TriedWay | None:
+        tried = search.tried(subject, pieces, name, share)
+        return None if tried is None else self._hear(tried)
+
+    def _hear(self, tried: TriedWay) -> TriedWay:
+        self.found.tried.append(tried)
+        self.found.stopped = self.found.stopped or tried.late
+        self.listeners.row(tried)
+        return tried
+
+
+@contextmanager
+def folder_for(output: Path) -> Iterator[Path]:
+    """A folder beside the output, where files are made that are moved there whole."""
+    try:
+        made = TemporaryDirectory(prefix=".remat-shrink-", dir=output.resolve().parent, ignore_cleanup_errors=True)
+    except OSError as error:
+        raise BadInput(f"cannot write {output}: {error.strerror}: {output.parent}") from error
+    with made as folder:
+        yield Path(folder)
+
+
+def check_places(output: Path, target: str, model: Path) -> None:
+    """Refuse a place where something else stands."""
+    check_place(output, FileKind.MODEL, model)
+    if target == PYTHON:
+        check_place(plan_beside(output), FileKind.PLAN, model)
+    if target == C:
+        check_place(placesfile.beside(output), FileKind.PLACES, model)
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """The search for plans, each held against what was tried first."""
+
+    work: Shrinking
+    trials: WayTrials
+    first: TriedWay
+
+    @property
+    def seconds(self) -> float:
+        """About how long it takes to try a plan."""
+        return RUNS_FOR_A_WAY * self.first.ns / 1e9
+
+    def costed(self, model: Path) -> Subject:
+        def say(timing: SurveyProgress) -> None:
+            self.work.listeners.doing(f"measuring ops: {timing.what[:60]}")
+
+        return measured(model, self.work.clock.share(PROFILE_SHARE), say)
+
+    def tried(self, subject: Subject, pieces: str, name: str, share: float) -> TriedWay | None:
+        """What was measured of the plan; None where there is none that whole ops do not do as well."""
+        work, asked = self.work, self.work.asked
+        work.listeners.doing(f"planning: {name}")
+        limits = Limits(work.clock.within(share * (work.clock.left() - self.seconds)), seed=asked.seed)
+        plan = planned(subject, pieces, self._slower(subject), limits, work.memory)
+        if plan is None or (pieces != OFF and not plan.recorded.pieces):
+            return None
+        work.listeners.doing(f"running: {name}")
+        way = RunWay(name, opened(work.output, asked.target), written=True)
+        place, whole = work.folder / pieces, Limits(work.clock, seed=asked.seed)
+        try:
+            made = write_files(plan, work.output.name, asked.target, place, self.trials.feeds, whole)
+        except Failed as why:
+            return TriedWay(way, failed=str(why), late=why.late)
+        return self.trials.tried(way, made.run, work.clock, made.files)
+
+    def _slower(self, subject: Subject) -> float:
+        """The share of time that a plan may add: what is left of what was allowed where kernels are not those of this
+        machine's layouts; nothing where no op was measured."""
+        slower = self.work.asked.slower
+        if not subject.measured:
+            return 0.0
+        left = (1 + slower) * self.first.ns / max(1, subject.before().cost) - 1
+        return min(slower, max(LEAST_PART * slower, left))

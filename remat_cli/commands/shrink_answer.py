@@ -1,0 +1,112 @@
+"""What `shrink` says: a row for each way as soon as it was tried, what is recommended, and the same as an object.
+
+Invariant: gains are held against two options of onnxruntime, which cost no tool, and the words say so.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from remat_cli.actions.shrinking.choosing import CLEARLY, Recommended, is_good
+from remat_cli.actions.shrinking.shrink import Shrunk
+from remat_cli.actions.shrinking.ways import AS_IT_IS, STOCK, Outputs, TriedWay
+from remat_cli.units import show_bytes, show_share, show_time
+
+WIDTHS = 22, 9, 9, 18, 14
+HEAD = ("way", "memory", "after", "time", "outputs", "what to set")
+
+
+def head() -> str:
+    return _row(HEAD)
+
+
+def row(tried: TriedWay, first: TriedWay) -> str:
+    """A line of the table. `first`: the model as it is."""
+    if not tried.ran:
+        return _row((tried.way.name, "-", "-", "-", "-", f"not measured: {tried.failed}"))
+    time = show_time(tried.ns)
+    if tried is not first:
+        time += f" ({tried.ns / max(1, first.ns) - 1:+.0%})"
+    outputs = "-" if tried is first else _outputs(tried.outputs)
+    return _row((tried.way.name, show_bytes(tried.peak), show_bytes(tried.held), time, outputs, tried.way.sets))
+
+
+def _row(cells: tuple[str, ...]) -> str:
+    first, *middle, last = cells
+    padded = [cell.rjust(width) for cell, width in zip(middle, WIDTHS[1:], strict=True)]
+    return "  ".join([first.ljust(WIDTHS[0]), *padded, last])
+
+
+def _outputs(outputs: Outputs) -> str:
+    if outputs.same:
+        return "the same bits"
+    return f"{'within' if outputs.near else 'off by'} {outputs.off:.0e}"
+
+
+def advice(found: Shrunk) -> list[str]:
+    """What is recommended, in lines."""
+    choice = found.choice
+    if choice is None:
+        return []
+    said = [_recommended(choice, found)]
+    said += [f"note: {why}" for why in _notes(choice, found)]
+    if found.files:
+        said.append(f"wrote {', '.join(map(str, found.files))}")
+    return said
+
+
+def _recommended(choice: Recommended, found: Shrunk) -> str:
+    best, against = choice.best, choice.against
+    if best.way == AS_IT_IS:
+        return "recommended: the model as it is; nothing that was tried holds clearly less in the time allowed"
+    if not best.way.written:
+        than = f"{show_bytes(best.peak)} where the model as it is holds {show_bytes(found.tried[0].peak)}"
+        return f"recommended: two options, no new file: {best.way.sets}: {than}"
+    than = f"{show_bytes(best.peak)} where the model with {against.way.name} holds {show_bytes(against.peak)}"
+    return f"recommended: {best.way.name}: {than} (-{show_share(choice.saved)}); open {best.way.sets}"
+
+
+def _notes(choice: Recommended, found: Shrunk) -> list[str]:
+    first, said = found.tried[0], list[str]()
+    leaner = [one for one in found.tried if one.ran and one.peak < choice.best.peak]
+    for one in leaner:
+        if not is_good(one, first, found.slower):
+            why = f"takes {one.ns / max(1, first.ns) - 1:+.0%} time" if one.outputs.near else "has other outputs"
+            said.append(f"{one.way.name} holds {show_bytes(one.peak)}, and {why}; --max-slower says what may be spent")
+    plans = [one for one in found.tried if one.way.written and one.ran]
+    if found.target == STOCK and plans and all(one.peak >= CLEARLY * choice.without.peak for one in plans):
+        said.append("a stock session keeps nothing of what plans gain; --for python and --for c do")
+    if found.stopped:
+        said.append("time was up before all ways were tried; give more with --time-limit")
+    if found.seen:
+        said.append(found.seen)
+    return said
+
+
+def as_object(found: Shrunk) -> dict[str, Any]:
+    choice = found.choice
+    rows = [
+        {
+            "way": one.way.name,
+            "memory": one.peak if one.ran else None,
+            "loading": one.loading if one.ran else None,
+            "after": one.held if one.ran else None,
+            "ns": one.ns if one.ran else None,
+            "outputs": ("same" if one.outputs.same else "near" if one.outputs.near else "other") if one.ran else None,
+            "off": one.outputs.off if one.ran else None,
+            "set": one.way.sets,
+            "failed": one.failed or None,
+        }
+        for one in found.tried
+    ]
+    best = None
+    if choice is not None:
+        best = {
+            "way": choice.best.way.name,
+            "set": choice.best.way.sets,
+            "against": choice.against.way.name,
+            "saved": choice.saved,
+            "files": [str(file) for file in found.files],
+        }
+    notes = [] if choice is None else _notes(choice, found)
+    return {"for": found.target, "rows": rows, "recommended": best, "stopped": found.stopped, "notes": notes}
