@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from remat_cli.actions.pieces_asked import AUTO, EXACT
 from remat_cli.actions.questions import Question
 from remat_cli.errors import Infeasible, NoPlan, NoSchedule
 from remat_cli.formats.planfile import PlanFile
@@ -72,6 +73,7 @@ def ask(
     budget = budget_of(subject, question)
     if question.budget and too_small(subject, budget, question.session):
         return _in_words_of(question, subject, refused(subject, budget, question.method, limits, question.session))
+    known, earlier = (_answering(question, subject, plans) for plans in (question.known, question.earlier))
     searching = question.minimize == "cost" and question.budget is not None and takes_plans(question.method)
     if searching and (found := fitting_already(subject, budget, question.method, limits, question.session)):
         return replace(found, asked=besides)
@@ -82,10 +84,10 @@ def ask(
     asked = _request(subject, budget, question, limits, ignore if keep is ignore else hear)
     asked = replace(asked, times=times) if times is not None else asked
     asked = replace(asked, at_hand=at_hand) if at_hand is not None else asked
-    earlier = question.earlier
     if searching and (first := cheapest_known(asked, earlier)):
         asked.keep(first)  # whatever comes, there is this
-        asked = replace(asked, at_hand=first.cost - sum(node.cost for node in first.subject.problem.nodes))
+        if first.subject.pieces == subject.pieces:
+            asked = replace(asked, at_hand=first.cost - sum(node.cost for node in first.subject.problem.nodes))
         earlier = (plan_file(first), *earlier)  # with its places, which took time to find
 
     def search() -> Answer:
@@ -98,7 +100,7 @@ def ask(
         else:
             found = find_plan(begun)
         if searching:
-            found = cheaper_known(asked, found, question.known)
+            found = cheaper_known(asked, found, known)
         return _budgeted(found, question)
 
     key = question.in_json(limits)
@@ -119,13 +121,21 @@ def _budgeted(found: Answer, question: Question) -> Answer:
 
 
 def _better(found: Answer, question: Question) -> Answer:
-    """The answer found, or that with whole ops, if it is better."""
-    found, whole = of_all_pieces(found, bool(question.pieces)), question.whole
-    if whole is None or not whole.found:
-        return found
-    if found.found and question.worth(found) <= question.worth(whole):
-        return found
-    return whole.noted(Note(PlanNote.BETTER_WHOLE))
+    """The answer found, or that with whole ops, if it is better; in either case as one for all pieces there may be."""
+    whole = question.whole
+    if whole is not None and whole.found and not (found.found and question.worth(found) <= question.worth(whole)):
+        found = whole.noted(Note(PlanNote.BETTER_WHOLE))
+    return of_all_pieces(found, bool(question.pieces), question.minimize == "peak")
+
+
+def _answering(question: Question, subject: Subject, plans: Sequence[PlanFile]) -> tuple[PlanFile, ...]:
+    """Those that would answer: of the pieces that are planned, or of any where those are not prescribed."""
+    own, exact = question.pieces in (AUTO, EXACT), question.pieces == EXACT
+    return tuple(
+        plan
+        for plan in plans
+        if plan.pieces == subject.pieces or (own and not (exact and plan.pieces and not plan.pieces["exact"]))
+    )
 
 
 def _request(

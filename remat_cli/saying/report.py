@@ -215,7 +215,7 @@ def proof_line(answer: Answer, least_memory: bool) -> str:
     if least_memory:
         return "Proved: no plan holds less" if answer.status is Status.OPTIMAL else "Not proved to be the least memory"
     if answer.proved and (said := slower(answer.proved)):
-        return f"Proved: at most {said}"
+        return f"Proved{_of_which(answer)}: at most {said}"
     return "Nothing is proved of how near this is to the fastest plan"
 
 
@@ -223,8 +223,15 @@ def status_line(answer: Answer) -> str:
     """The budget, how good the plan is, and whether more time may help: one line."""
     words = f"{answer.status.value} within {show_bytes(answer.budget)} ({answer.method}, {answer.seconds:.1f} s)"
     if answer.proved and (said := slower(answer.proved)):
-        words += f": at most {said}"
+        words += f"{_of_which(answer)}: at most {said}"
     return words + _ended(answer)
+
+
+def _of_which(answer: Answer) -> str:
+    """Of which schedules that is proved, where others might answer too."""
+    if answer.subject.pieces:
+        return ", of ops in these pieces"
+    return ", of whole ops" if answer.asked.get("pieces") else ""
 
 
 def _ended(answer: Answer) -> str:

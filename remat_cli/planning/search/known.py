@@ -18,6 +18,8 @@ from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.request import PlanRequest, candidate_of
 from remat_cli.planning.search.witness import witness_alone
+from remat_cli.planning.subjects.in_pieces import replayed_in_pieces
+from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate
 from remat_cli.planning.targets.placing import place_as_recorded
 from remat_cli.runtime.session import placement_in
@@ -73,25 +75,35 @@ def cheapest_known(request: PlanRequest, plans: Iterable[PlanFile]) -> Answer | 
 
 def _as_answer(request: PlanRequest, found: Answer, known: PlanFile) -> Answer | None:
     """The known plan as an answer, if it fits and costs less than the plan found. It may be of the file's own ops,
-    where others are planned first."""
-    if known.graph != request.subject.graph_planned:
-        request = replace(request, subject=request.subject.own)
+    where others are planned first, or of ops in other pieces."""
+    pieces = found.subject.pieces
     try:
+        request = replace(request, subject=_subject_of(known, request.subject))
         order = number_program(known.program, request.subject.nodes, request.subject.values).order()
         plan, outcome = evaluate(request.subject.problem, order)
     except (BadInput, IllegalOrder, IllegalPlan):
         return None
     if outcome.peak > request.budget or (found.found and outcome.cost >= found.cost):
         return None
-    least = found.schedule.result.bound_any_order
+    least = found.schedule.result.bound_any_order if request.subject.pieces == pieces else None
     close = least is not None and outcome.cost <= (1 + request.limits.gap) * least
     status = Status.OPTIMAL if close else Status.FEASIBLE
-    grounds = tuple(grounds for grounds in found.schedule.result.grounds if not grounds.order)
+    grounds = tuple(one for one in found.schedule.result.grounds if not one.order) if least is not None else ()
     result = Result(status, order, least, (Note(PlanNote.KNOWN_BEFORE),), bound_any_order=least, grounds=grounds)
     other = replace(found, schedule=Schedule(result, plan, outcome), made_by=known.method, subject=request.subject)
     if request.subject.graph is None:
         return other
     return witness_alone(request, other, _with_its_places(request, candidate_of(other), known))
+
+
+def _subject_of(known: PlanFile, subject: Subject) -> Subject:
+    """The subject with the ops that the plan has. Raises BadInput where such pieces are not made any more."""
+    if known.graph != subject.graph_planned:
+        subject = subject.own
+    if known.pieces == subject.pieces:
+        return subject
+    whole = subject.whole or subject
+    return whole if known.pieces is None else replayed_in_pieces(whole, known.pieces)
 
 
 def _with_its_places(request: PlanRequest, candidate: Candidate, known: PlanFile) -> Candidate:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.targets.kinds import target_of
-from solvers.problem import Impossible
+from solvers.problem import Impossible, Result, Status
 
 
 def judged(found: Answer, budget: int) -> Answer:
@@ -41,16 +41,25 @@ def agreed(found: Answer, other: Answer) -> Answer:
     return _needing(found, min(one, two))
 
 
-def of_all_pieces(found: Answer, cuts: bool) -> Answer:
-    """The answer without a plan of ops in some pieces, as one for any: what the outputs need no pieces change. `cuts`:
-    whether ops might be cut, though in those that were searched none was."""
-    if found.found or found.session is None or (found.subject.whole is None and not cuts):
+def of_all_pieces(found: Answer, cuts: bool, by_memory: bool = False) -> Answer:
+    """The answer of ops in some pieces, as one for any: what the outputs need no pieces change. `cuts`: whether ops
+    might be cut, though in those that were searched none was. `by_memory`: a plan is to hold least, not to cost
+    least."""
+    if found.session is None or (found.subject.whole is None and not cuts):
         return found
     least = target_of(found.session).held_at_the_end(found.subject) - found.aside
-    return judged(_needing(found, least), found.budget)
+    if not found.found:
+        return judged(_needing(found, least), found.budget)
+    if not by_memory or found.budget <= least + found.aside:
+        return found
+    result = replace(_bounded(found, least), status=Status.FEASIBLE)
+    return replace(found, schedule=replace(found.schedule, result=result))
 
 
 def _needing(found: Answer, least: int | None) -> Answer:
     """The answer with another bound of memory, of which it is not known where it is needed."""
-    result = replace(found.schedule.result.without_plan(), peak_bound=least, peak_node=None, peak_values=())
-    return replace(found, schedule=replace(found.schedule, result=result))
+    return replace(found, schedule=replace(found.schedule, result=_bounded(found, least).without_plan()))
+
+
+def _bounded(found: Answer, least: int | None) -> Result:
+    return replace(found.schedule.result, peak_bound=least, peak_node=None, peak_values=())

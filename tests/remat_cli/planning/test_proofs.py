@@ -10,12 +10,16 @@ import onnx
 import pytest
 
 import remat_cli as remat
+from remat_cli.actions.questions import Question
+from remat_cli.actions.solving import ask
 from remat_cli.errors import NoSchedule
 from remat_cli.model.sessions import DEFAULT
-from remat_cli.planning.loading import given_subject
+from remat_cli.planning.loading import given_subject, load_subject
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.plans.record import plan_file
 from remat_cli.planning.search.answer import Answer
+from remat_cli.planning.search.proofs import of_all_pieces
+from solvers.clock import limited
 from solvers.orders.best import Best
 from solvers.orders.bounds import PeakBound
 from solvers.problem import Impossible, Limits, Node, Problem, Result, Status
@@ -104,3 +108,27 @@ def test_what_whole_ops_need_proves_nothing_of_ops_in_pieces() -> None:
     assert least.recorded.pieces
     with suppress(remat.NoPlan):  # it may not be found, but it is not called impossible
         assert remat.solve(path, budget=least.budget, **asked).budget == least.budget
+
+
+def test_a_plan_in_other_pieces_is_known_where_pieces_are_chosen() -> None:
+    """Within so little work other pieces are chosen, in which nothing is found."""
+    path = MODELS / "rms_normalization_4d_axis3_expanded.onnx"
+    least = remat.solve(path, minimize="peak", pieces="exact", work_limit=20_000, cache=False)
+    hurried = {"pieces": "exact", "work_limit": 1, "cache": False}
+    with pytest.raises(remat.NoPlan):
+        remat.solve(path, budget=least.budget, **hurried)
+    found = remat.solve(path, budget=least.budget, known=[least], **hurried)
+    assert (found.recorded.pieces, found.cost) == (least.recorded.pieces, least.cost)
+    with pytest.raises(remat.Infeasible):  # these pieces are not the ones that are asked for
+        remat.solve(path, budget=least.budget, known=[least], **{**hurried, "pieces": "off"})
+
+
+def test_the_least_of_whole_ops_is_not_called_the_least_of_any_pieces() -> None:
+    """In pieces this model holds 788 bytes, though it was said that no plan holds less than 1,020."""
+    subject = load_subject(MODELS / "gelu_default_2_expanded.onnx", None, {})
+    whole = ask(subject, Question(minimize="peak"), Limits(limited(moves=1000)))
+    assert (whole.status, whole.budget) == (Status.OPTIMAL, 1020)
+    assert of_all_pieces(whole, cuts=False, by_memory=True) is whole
+    either = of_all_pieces(whole, cuts=True, by_memory=True)
+    assert either.status is Status.FEASIBLE
+    assert (either.schedule.result.needed or 0) + either.aside <= 788
