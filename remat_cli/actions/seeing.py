@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import onnx
 
@@ -16,6 +17,7 @@ from profiles import survey
 from profiles.device import Device
 from profiles.running import CannotRun
 from remat_cli.actions.whole_graph import check_room
+from remat_cli.checking.feeds import hold_to_inputs
 from remat_cli.checking.processes import Bench
 from remat_cli.checking.trying import in_file
 from remat_cli.ingest import graph_of
@@ -30,32 +32,34 @@ Read = Callable[[Dims], Graph]
 SEEN_VALUES = 32  # values of such sizes, each of which takes a run
 SEEING_ROUNDS = 3  # until a run of the whole makes the sizes that it was fed for
 TIMEOUT_SECONDS = 120.0  # seconds for a run
-AS_SEEN = "as seen in a run on random inputs, and other data may need more: "  # of the cost file
+AS_SEEN = "as seen in a run on {}, and other data may need more: "  # of the cost file
 NAMED_OPS = 3  # ops whose course depends on data
 
 
-def graph_as_seen(read: Read, dims: Dims, device: Device) -> Graph:
-    """The graph; the sizes (`value:axis`) that had to be seen for it are among its `dims`."""
+def graph_as_seen(read: Read, dims: Dims, device: Device, fed: Mapping[str, Any] | None = None) -> Graph:
+    """The graph; the sizes (`value:axis`) that had to be seen for it are among its `dims`. `fed`: the inputs of the
+    runs that show them; by default random ones."""
     seen: dict[str, int] = {}
     for _ in range(SEEN_VALUES):
         try:
             graph = read({**dims, **seen})
         except UnknownSize as unknown:
-            if unknown.model is None or not (sizes := _see_sizes(unknown, {**dims, **seen}, device)):
+            if unknown.model is None or not (sizes := _see_sizes(unknown, {**dims, **seen}, device, fed)):
                 raise
             seen |= sizes
         else:
-            return _see_again(read, graph, dims, seen, device) if seen else graph
+            return _see_again(read, graph, dims, seen, device, fed) if seen else graph
     return read({**dims, **seen})
 
 
-def words(graph: Graph, given: Collection[str]) -> str:
-    """What of the graph is as other data may not have it; `given`: the sizes that were stated."""
+def words(graph: Graph, given: Collection[str], fed: str = "random inputs") -> str:
+    """What of the graph is as other data may not have it; `given`: the sizes that were stated. `fed`: what was seen
+    to make it so."""
     sizes = [f"{name}={size}" for name, size in graph.dims.items() if name not in given and _is_made_by_op(name, graph)]
     inside = [f"what {op.op_type} {op.name!r} works in" for op in graph.ops if op.name in graph.by_data]
     inside[NAMED_OPS:] = [f"{len(inside) - NAMED_OPS} more"] if len(inside) > NAMED_OPS else []
     seen = [f"sizes ({' '.join(f'--dim {size}' for size in sizes)})"] if sizes else []
-    return f"{AS_SEEN}{', '.join([*seen, *inside])}" if seen or inside else ""
+    return f"{AS_SEEN.format(fed)}{', '.join([*seen, *inside])}" if seen or inside else ""
 
 
 def _is_made_by_op(dim: str, graph: Graph) -> bool:
@@ -63,7 +67,7 @@ def _is_made_by_op(dim: str, graph: Graph) -> bool:
     return bool(place) and value in graph.values and value not in graph.inputs
 
 
-def _see_sizes(unknown: UnknownSize, dims: Dims, device: Device) -> dict[str, int]:
+def _see_sizes(unknown: UnknownSize, dims: Dims, device: Device, fed: Mapping[str, Any] | None) -> dict[str, int]:
     """What the model makes of the values, by a run as far as those."""
     assert unknown.model is not None
     model = up_to(unknown.model, [name for name, _ in unknown.places])
@@ -71,14 +75,16 @@ def _see_sizes(unknown: UnknownSize, dims: Dims, device: Device) -> dict[str, in
     any_size = {f"{name}:{axis}": 1 for name, axis in unknown.places}
     known = {name: size for name, size in dims.items() if name.rpartition(":")[0] in made}
     graph = graph_of(model, unknown.path, dims={**known, **any_size})
-    return _run(graph, unknown.places, device)
+    return _run(graph, unknown.places, device, fed)
 
 
-def _see_again(read: Read, graph: Graph, dims: Dims, seen: dict[str, int], device: Device) -> Graph:
+def _see_again(
+    read: Read, graph: Graph, dims: Dims, seen: dict[str, int], device: Device, fed: Mapping[str, Any] | None
+) -> Graph:
     """What inputs are fed depends on all that reads them; so the whole is run once more, with what it will be fed."""
     places = [(name, int(axis)) for name, _, axis in (key.rpartition(":") for key in seen)]
     for _ in range(SEEING_ROUNDS):
-        made = _run(graph, places, device)
+        made = _run(graph, places, device, fed)
         if not made or made == seen:
             break
         seen = made
@@ -86,7 +92,9 @@ def _see_again(read: Read, graph: Graph, dims: Dims, seen: dict[str, int], devic
     return graph
 
 
-def _run(graph: Graph, places: Collection[tuple[str, int]], device: Device) -> dict[str, int]:
+def _run(
+    graph: Graph, places: Collection[tuple[str, int]], device: Device, fed: Mapping[str, Any] | None
+) -> dict[str, int]:
     """The sizes of values along axes in a run; none where it does not run."""
     ops = ops_of(graph)
     asked = onnx.ModelProto()
@@ -94,7 +102,7 @@ def _run(graph: Graph, places: Collection[tuple[str, int]], device: Device) -> d
     names = list(dict.fromkeys(name for name, _ in places))
     del asked.graph.output[:]
     asked.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
-    feeds = feeds_of(graph, ops)
+    feeds = feeds_of(graph, ops) if fed is None else hold_to_inputs(graph, fed, "the feeds")
     try:
         check_room(graph, survey.estimated(ops, "cpu"), device)
     except CannotRun:

@@ -78,6 +78,8 @@ def _notes(choice: Recommended, found: Shrunk) -> list[str]:
         said.append("a stock session keeps nothing of what plans gain; --for python and --for c do")
     if found.stopped:
         said.append("time was up before all ways were tried; give more with --time-limit")
+    if found.refused:
+        said.append(f"no plan was made: {found.refused}")
     if found.seen:
         said.append(found.seen)
     return said

@@ -82,13 +82,21 @@ def _open_end(node: onnx.NodeProto, constants: Mapping[str, np.ndarray]) -> bool
     return node.op_type == "Loop" and trips(node, constants) is None
 
 
-def settle_branch(node: onnx.NodeProto, constants: Mapping[str, np.ndarray]) -> onnx.NodeProto:
-    """An If of constant condition, with the branch that it takes in both places."""
+def taken_branch(node: onnx.NodeProto, constants: Mapping[str, np.ndarray]) -> onnx.GraphProto | None:
+    """The branch that an If of constant condition takes."""
     condition = constants.get(node.input[0]) if node.op_type == "If" and node.input else None
     if condition is None or condition.size != 1:
-        return node
+        return None
     taken = "then_branch" if condition.all() else "else_branch"
-    branch = next(attribute.g for attribute in node.attribute if attribute.name == taken)
+    found: onnx.GraphProto = next(attribute.g for attribute in node.attribute if attribute.name == taken)
+    return found
+
+
+def settle_branch(node: onnx.NodeProto, constants: Mapping[str, np.ndarray]) -> onnx.NodeProto:
+    """An If of constant condition, with the branch that it takes in both places."""
+    branch = taken_branch(node, constants)
+    if branch is None:
+        return node
     found = onnx.NodeProto()
     found.CopyFrom(node)
     for attribute in found.attribute:

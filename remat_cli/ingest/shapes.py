@@ -9,6 +9,7 @@ and Expand read them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -20,7 +21,7 @@ from onnx import helper, numpy_helper
 
 from remat_cli.errors import BadInput
 from remat_cli.ingest.constants import fold
-from remat_cli.ingest.known_control import body_as_begun, depends_on_data, trips
+from remat_cli.ingest.known_control import body_as_begun, depends_on_data, taken_branch, trips
 from remat_cli.ingest.loose import Loose
 from remat_cli.ingest.onnx_inference import (
     INFERENCE_ERRORS,
@@ -167,23 +168,44 @@ class _Walk:
         if node.op_type == "Constant" and (tensor := constant_tensor(node)) is not None:
             self._store(node.output[0], tensor)
             return {0: self.types[node.output[0]]}, ""
+        if (branch := taken_branch(node, constants)) is not None and (
+            made := self._of_branch(branch, types, constants)
+        ):
+            return made, ""
         schema, standard = self.onnx.schema_of(node)
         if schema is None and node.op_type in RULES:
             return self._of_rule(node, types, constants)
         if schema is None:
             return self._of_runtime(node, types, constants), ""
         try:
-            made = self.onnx.outputs_of(schema, standard, types, constants)
+            inferred = self.onnx.outputs_of(schema, standard, types, constants)
         except INFERENCE_ERRORS as error:
             return {}, " ".join(str(error).split())[:200]
-        known = made.types
-        if not known and not made.others and not has_subgraph(node):
+        known = inferred.types
+        if not known and not inferred.others and not has_subgraph(node):
             if node.op_type in RULES:
                 return self._of_rule(node, types, constants)
             known = self._of_runtime(node, types, constants)
         if node.op_type == "Loop":
             known = self._of_loop(node, known, types, constants)
-        return known, NO_TENSOR if made.others else ""
+        return known, NO_TENSOR if inferred.others else ""
+
+    def _of_branch(self, branch: onnx.GraphProto, types: Types, constants: Constants) -> dict[int, Partial]:
+        """The types that a branch makes, by a walk over it that knows all that is known here; none where some are not
+        found so."""
+        inner = copy(self)
+        inner.types, inner.constants = dict(cast(Mapping[str, Type], types)), dict(constants)
+        inner.makers, inner.declared = dict(self.makers), {}
+        inner.loose = Loose(dict(self.loose.sizes), set(self.loose.contents))
+        try:
+            for tensor in branch.initializer:
+                inner._store(tensor.name, tensor)
+            for node in branch.node:
+                inner.visit(node)
+        except BadInput:
+            return {}
+        names = [value.name for value in branch.output]
+        return {place: inner.types[name] for place, name in enumerate(names) if name in inner.types}
 
     def _of_rule(self, node: onnx.NodeProto, types: Types, constants: Constants) -> tuple[dict[int, Partial], str]:
         call = TypedNode(node, cast(Mapping[str, Type], types), constants, self.makers)

@@ -1,7 +1,7 @@
 """Which way to recommend.
 
 Invariant: what is recommended ran, gave outputs that are near enough, and took no longer than was allowed. A new file
-is recommended only where it holds clearly less than two options do.
+is recommended only where it holds clearly less than two options do, and these only where they do so themselves.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from remat_cli.actions.shrinking.ways import LEAN, TriedWay
 
-CLEARLY = 0.95  # of what is held without a new file
+CLEARLY = 0.95  # of what is held with less to do
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,12 @@ def is_good(one: TriedWay, first: TriedWay, slower: float) -> bool:
 def choose(tried: Sequence[TriedWay], slower: float) -> Recommended:
     """Of ways that were tried, the model as it is first."""
     good = [one for one in tried if is_good(one, tried[0], slower)]
-    without = min((one for one in good if not one.way.written), key=lambda one: one.peak)
-    written = min((one for one in good if one.way.written), key=lambda one: one.peak, default=without)
+    without = _leaner(tried[0], [one for one in good if not one.way.written])
     against = next((one for one in tried if one.way == LEAN and one.ran), tried[0])
-    return Recommended(written if written.peak < CLEARLY * without.peak else without, without, against)
+    return Recommended(_leaner(without, [one for one in good if one.way.written]), without, against)
+
+
+def _leaner(so_far: TriedWay, others: Sequence[TriedWay]) -> TriedWay:
+    """The leanest of the others, if it holds clearly less."""
+    best = min(others, key=lambda one: one.peak, default=so_far)
+    return best if best.peak < CLEARLY * so_far.peak else so_far

@@ -33,30 +33,41 @@ FUSED, LAID_OUT = "fused.onnx", "laid_out.onnx"
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """`path`: the model as it was given. `feeds`: the file of its inputs. `seen`: what of it random inputs decided."""
+    """`path`: the model as it was given; `graph`: the same with its sizes, None where it was `refused`, which says why.
+    `feeds`: the file of its inputs. `seen`: what of it depends on data, and is as the inputs make it."""
 
     path: Path
-    graph: Graph
+    graph: Graph | None
     feeds: Path
-    seen: str
+    seen: str = ""
+    refused: str = ""
 
 
 def prepare(model: Path, asked: ShrinkQuestion, folder: Path) -> Prepared:
+    """The model made ready. One that is refused can still be run, on inputs that were given."""
     arrays = None if asked.feeds is None else _arrays(asked.feeds)
     dims = dict(asked.dims)
     if arrays is not None:
         dims = {**_dims_in(load(model)[0], arrays, dims), **dims}
-    device = devices.find("cpu")
-    graph = graph_as_seen(lambda sizes: ingest(model, sizes), dims, device)
+    try:
+        graph = graph_as_seen(lambda sizes: ingest(model, sizes), dims, devices.find("cpu"), arrays)
+    except BadInput as error:
+        if arrays is None:
+            raise
+        return Prepared(model, None, _stored(arrays, folder), refused=str(error))
     if arrays is None:
-        given = feeding.draw_feeds(graph, asked.seed)
-    else:
-        given = feeding.hold_to_inputs(graph, arrays, "the feeds")
+        return Prepared(model, graph, _stored(feeding.draw_feeds(graph, asked.seed), folder), words(graph, dims))
+    given = feeding.hold_to_inputs(graph, arrays, "the feeds")
+    return Prepared(model, graph, _stored(given, folder), words(graph, dims, "the feeds"))
+
+
+def _stored(given: Mapping[str, Any], folder: Path) -> Path:
     feeds = folder / FEEDS
     with feeds.open("wb") as file:
-        plain = {name: array.astype(str) if array.dtype.kind == "O" else array for name, array in given.items()}
-        np.savez(file, **plain)
-    return Prepared(model, graph, feeds, words(graph, dims))
+        np.savez(
+            file, **{name: array.astype(str) if array.dtype.kind == "O" else array for name, array in given.items()}
+        )
+    return feeds
 
 
 def _arrays(feeds: Path | Mapping[str, Any]) -> dict[str, np.ndarray]:
@@ -81,15 +92,15 @@ def _dims_in(model: onnx.ModelProto, arrays: Mapping[str, np.ndarray], given: Ma
     return found
 
 
-def fused(found: Prepared, folder: Path, layouts: bool) -> Path:
+def fused(path: Path, graph: Graph, folder: Path, layouts: bool) -> Path:
     """The file of what a stock session makes of the model. `layouts`: with those that it chooses for this machine, in
     which no op can be cut."""
-    model, home = found.graph.model, found.path.resolve().parent
+    model, home = graph.model, path.resolve().parent
     destination = folder / (LAID_OUT if layouts else FUSED)
     try:
-        made = fuse(model, home, found.graph.sha256, without=() if layouts else LAYOUTS)
+        made = fuse(model, home, graph.sha256, without=() if layouts else LAYOUTS)
     except CannotRun as refused:
-        raise BadInput(f"onnxruntime cannot load {found.path}: {refused}") from refused
+        raise BadInput(f"onnxruntime cannot load {path} with these sizes: {refused}") from refused
     _hold_all(made, home)
     write_whole(destination, made.SerializeToString(deterministic=True))
     return destination

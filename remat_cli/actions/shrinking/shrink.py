@@ -25,9 +25,10 @@ from remat_cli.actions.shrinking.metering import SessionOf, WayTrials
 from remat_cli.actions.shrinking.plans import measured, opened, plan_beside, planned, unmeasured, write_files
 from remat_cli.actions.shrinking.preparing import fused, prepare
 from remat_cli.actions.shrinking.ways import AS_IT_IS, LEAN, PYTHON, C, RunWay, TriedWay
-from remat_cli.errors import BadInput
+from remat_cli.errors import BadInput, RematError
 from remat_cli.formats import placesfile
 from remat_cli.formats.kinds import FileKind, check_place
+from remat_cli.model.graph import Graph
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.results.memory import Memory
 from solvers.clock import Clock
@@ -38,19 +39,20 @@ WHOLE_SHARE = 0.2  # for the order of whole ops
 WHOLE = "whole ops, planned"
 IN_PIECES = ((AUTO, "in pieces", 0.5), (EXACT, "in exact pieces", 0.8))  # the second where the first changed bits
 LEAST_PART = 0.25  # of the time that is allowed, since what was measured now and then differs
-RUNS_FOR_A_WAY = 14  # about as many runs as one way is tried with, its places included
+RUNS_FOR_A_WAY = 9  # about as many runs as one way is tried with, its places included
 
 
 @dataclass(slots=True)
 class Shrunk:
     """What was tried, in order, the model as it is first; `choice`: what is recommended, None where nothing ran yet.
     `files`: those that were written, what programs open last. `stopped`: whether time or the user's patience ended
-    before all was tried. `seen`: what random inputs decided of the model."""
+    before all was tried. `seen`: what inputs decided of the model; `refused`: why there is no plan of it."""
 
     tried: list[TriedWay] = field(default_factory=list)
     files: tuple[Path, ...] = ()
     stopped: bool = False
     seen: str = ""
+    refused: str = ""
     slower: float = MAX_SLOWER
     target: str = PYTHON
 
@@ -87,11 +89,19 @@ class Shrinking:
             raise BadInput(f"onnxruntime cannot run {self.model}: {first.failed}")
         self.listeners.doing("running it with arena and memory pattern off")
         self._hear(trials.tried(LEAN, SessionOf(self.model, LEAN_SESSION), self.clock))
-        search = _Search(self, trials, first)
+        try:
+            if ready.graph is None:
+                raise BadInput(ready.refused)
+            self._plan(ready.graph, _Search(self, trials, first))
+        except RematError as error:  # what needs no plan was measured all the same
+            self.found.refused = str(error)
+
+    def _plan(self, graph: Graph, search: _Search) -> None:
         if not self._is_over(search):
-            self._try(search, unmeasured(fused(ready, self.folder, layouts=True)), OFF, WHOLE, WHOLE_SHARE)
+            laid_out = unmeasured(fused(self.model, graph, self.folder, layouts=True))
+            self._try(search, laid_out, OFF, WHOLE, WHOLE_SHARE)
         if not self._is_over(search):
-            subject = search.costed(fused(ready, self.folder, layouts=False))
+            subject = search.costed(fused(self.model, graph, self.folder, layouts=False))
             for pieces, name, share in IN_PIECES:
                 if self._is_over(search) or self._leaves_nothing(search, subject, pieces, name, share):
                     return

@@ -97,6 +97,7 @@ def test_a_program_that_cannot_run_says_why_and_one_that_is_late_is_ended(model:
             "new",
         ),  # the two options are too slow
         (TriedWay(LEAN, peak=150 * MB, ns=1500), TriedWay(NEW, failed="why"), AS_IT_IS.name),
+        (TriedWay(LEAN, peak=199 * MB, ns=1000), TriedWay(NEW, peak=198 * MB, ns=1000), AS_IT_IS.name),
         (
             TriedWay(LEAN, peak=300 * MB, ns=900),
             TriedWay(NEW, peak=80 * MB, ns=900, outputs=Outputs(False, False)),
@@ -158,6 +159,23 @@ def test_what_folding_would_make_larger_stays_as_it_is(tmp_path: Path) -> None:
         return sum(len(onnx.numpy_helper.to_array(tensor).tobytes()) for tensor in model.graph.initializer)
 
     assert stored(fuse(half, tmp_path, "")) < 1.05 * stored(half)
+
+
+def test_a_model_that_is_refused_is_measured_on_the_inputs_that_are_given(tmp_path: Path) -> None:
+    """Its sizes depend on data in a way that no run shows: the two options are tried all the same."""
+    made, info = onnx.helper.make_node, onnx.helper.make_tensor_value_info
+    nodes = [made("SplitToSequence", ["x"], ["s"], axis=0), made("SequenceAt", ["s", "k"], ["y"])]
+    inputs = [info("x", 1, [4, 8]), info("k", onnx.TensorProto.INT64, [])]
+    graph = onnx.helper.make_graph(nodes, "sequence", inputs, [info("y", 1, None)])
+    onnx.save(
+        onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=8),
+        tmp_path / "m.onnx",
+    )
+    feeds = {"x": np.ones((4, 8), np.float32), "k": np.array(2)}
+    found = remat.shrink(tmp_path / "m.onnx", feeds=feeds, cache=False)
+    assert [one.way for one in found.tried if one.ran] == [AS_IT_IS, LEAN]
+    assert found.refused
+    assert not found.files
 
 
 @pytest.mark.slow

@@ -379,6 +379,25 @@ def test_of_a_known_condition_the_branch_that_is_taken_counts() -> None:
     assert graph_of(made, HERE).values["y"].shape == (10,)
 
 
+def test_within_the_branch_that_is_taken_conditions_are_known_too() -> None:
+    """A squeeze where the first axis is 1, as exporters write it, is of two ranks to whoever does not look."""
+    made = helper.make_graph
+    flat = made([node("Squeeze", ["u", "first"], ["f"])], "flat", [], [onnx.ValueInfoProto(name="f")])
+    same = made([node("Identity", ["u"], ["g"])], "same", [], [onnx.ValueInfoProto(name="g")])
+    nodes = [
+        node("Neg", ["x"], ["u"]),
+        node("Shape", ["u"], ["sizes"], start=0, end=1),
+        node("Equal", ["sizes", "one"], ["alone"]),
+        node("If", ["alone"], ["t"], then_branch=flat, else_branch=same),
+    ]
+    then = made(nodes, "then", [], [onnx.ValueInfoProto(name="t")])
+    other = made([node("Neg", ["x"], ["e"])], "other", [], [onnx.ValueInfoProto(name="e")])
+    chosen = node("If", ["yes"], ["y"], then_branch=then, else_branch=other)
+    fixed = {"yes": np.array(True), "one": np.array([1]), "first": np.array([0])}
+    for batch, shape in ((1, (5,)), (2, (2, 5))):
+        assert graph_of(model([chosen], [value("x", batch, 5)], ["y"], fixed), HERE).values["y"].shape == shape
+
+
 def test_what_onnxruntime_knows_of_its_own_ops_is_asked() -> None:
     """Four-bit weights, for which there is no rule here."""
     weights = {"w": np.zeros((6, 2, 8), np.uint8), "s": np.ones(12, np.float32)}
