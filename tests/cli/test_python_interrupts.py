@@ -83,7 +83,9 @@ IN_PIECES = """
 import json, os, signal, sys
 import remat_cli as remat
 from remat_cli.actions import piece_choice
+from remat_cli.planning.search import repairs
 
+repairs.PLACING_GRACE_SECONDS = 600.0  # a busy machine may need more than there is
 planned, sent = piece_choice._planned, []
 
 def interrupted_after_the_first(*given):
