@@ -73,7 +73,7 @@ def recall_known(problem: Problem, where: str) -> Remembered:
     if not sound:
         return Remembered()
     bound = found.get("bound")
-    searched = tuple((float(time[0]), int(time[1])) for time in times or ())
+    searched = tuple((float(seconds), None if most is None else int(most)) for seconds, most in times or ())
     return Remembered(_frontier(problem, sound), bound if isinstance(bound, int) else 0, searched)
 
 
