@@ -1,4 +1,4 @@
-"""PyTorch beside it, on the same networks: eager, checkpointed by block, and compiled with a memory budget.
+"""PyTorch beside it, on the same networks: eager, and checkpointed by block.
 
 Invariant: a step is forward, loss and backward, gradients made anew; memory is PyTorch's own count.
 Not run on a machine without a GPU.
@@ -16,7 +16,6 @@ from examples.gpu.parts.models import Bench, Model
 
 LIMIT = 16_000_000_000
 DEVICE = "cuda"
-SHARES = (0.7, 0.5, 0.9)
 
 
 def pytorch(bench: Bench, name: str) -> Iterator[dict[str, Any]]:
@@ -36,25 +35,6 @@ def pytorch(bench: Bench, name: str) -> Iterator[dict[str, Any]]:
         del take_step
         yield {f"{how}, largest": largest(torch, network, made, batch)}
         del network
-
-
-def compiled(bench: Bench, name: str) -> Iterator[dict[str, Any]]:
-    """torch.compile, which may recompute as much as brings activations under a share of what they are."""
-    if bench.device != "cuda":
-        yield {"left_out": "PyTorch's figures are of a GPU"}
-        return
-    torch = prepared()
-    from torch import _dynamo
-    from torch._functorch import config
-
-    batch = Model(bench, name).usual_batch
-    for share in SHARES:
-        _dynamo.reset()
-        config.activation_memory_budget = share
-        network, made = networks()[name](torch)
-        network = torch.compile(network.cuda().train())
-        take_step = functools.partial(step, torch, network, made(torch, batch))
-        yield {f"compiled, {share}": {"batch": batch, **timed(torch, take_step, bench.seconds)}}
 
 
 def prepared() -> Any:

@@ -70,6 +70,11 @@ class Bench:
         return ("--device", self.device, "--time-limit", f"{self.profile}s")
 
     @property
+    def searching(self) -> float:
+        """Seconds for a plan of torch's graph: small ones are proved soon, and the rest of the time would be idle."""
+        return 2.0 if self.small else self.solve
+
+    @property
     def budgets(self) -> tuple[int, ...]:
         return SMALL_BUDGETS if self.small else BUDGETS
 

@@ -1,4 +1,4 @@
-"""PyTorch under remat's plans, op by op and through Inductor, beside torch's own partitions of the same graphs.
+"""PyTorch under remat's plans, op by op, beside torch's own partitions of the same graphs.
 
 Invariant: all ways begin from the same weights and inputs; gradients are held against eager's, eager's against its own.
 """
@@ -11,11 +11,11 @@ import gc
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from typing import Any
 
 from examples.gpu.parts import beside as others
 from examples.gpu.parts.models import Bench, Model
+from examples.gpu.parts.torch_ways import knob
 
 BUDGETS = ("70%", "50%")
 KNOBS = (("dp", 1.0), ("dp", 0.5), ("ilp", 0.5), ("dp", 0.2))
@@ -30,44 +30,18 @@ def op_by_op(bench: Bench, name: str) -> Iterator[dict[str, Any]]:
     yield {"eager": trial.of(lambda network: network)}
     yield {"eager, itself": trial.of(lambda network: network)}
     first, *further = KNOBS
-    with knob(*first):
+    with knob(first[1], first[0]):
         yield {f"torch, {first[0]} {first[1]}": trial.of(compiler(trial.torch, torchs_partitions()))}
     for budget in BUDGETS:
-        backend = remat_cli.torch.backend(budget, costs="measure", time_limit=bench.solve)
+        backend = remat_cli.torch.backend(budget, costs="measure", time_limit=bench.searching)
         yield {f"remat, {budget}": trial.of(compiler(trial.torch, backend), remat_cli.torch.report)}
     for solver, share in further:
-        with knob(solver, share):
+        with knob(share, solver):
             yield {f"torch, {solver} {share}": trial.of(compiler(trial.torch, torchs_partitions()))}
-
-
-def inductor(bench: Bench, name: str) -> Iterator[dict[str, Any]]:
-    """The same through Inductor: torch's partitions of the least and of more recomputation, and remat's."""
-    from torch._inductor import config
-
-    import remat_cli.torch
-
-    trial = Trial(bench, name)
-    yield {"eager": trial.of(lambda network: network)}
-    for solver, share in KNOBS[:2]:
-        with knob(solver, share):
-            yield {f"torch, {solver} {share}": trial.of(compiler(trial.torch, "inductor"))}
-    own = remat_cli.torch.partitioner(BUDGETS[0], costs="h100", foretell=True, time_limit=bench.solve)
-    with config.patch(custom_partitioner_fn=own):
-        run = compiler(trial.torch, "inductor")
-        yield {f"remat, {BUDGETS[0]}": trial.of(run, lambda _: remat_cli.torch.report(own))}
 
 
 def compiler(torch: Any, backend: Any) -> Callable[[Any], Any]:
     return lambda network: torch.compile(network, backend=backend, dynamic=False)
-
-
-def knob(solver: str, share: float) -> AbstractContextManager[Any]:
-    from torch._functorch import config
-
-    patch: AbstractContextManager[Any] = config.patch(
-        activation_memory_budget=share, activation_memory_budget_solver=solver
-    )
-    return patch
 
 
 def torchs_partitions() -> Any:
