@@ -1,4 +1,5 @@
-"""What a process that was started for one piece of work is bound by: it does not outlive who started it.
+"""What a process that was started for one piece of work is bound by: it finds the remat that started it, and does not
+outlive that.
 
 Invariant: on Linux the kernel sees to it, however the parent ends; elsewhere a child ends with its work.
 """
@@ -10,6 +11,13 @@ import signal
 import sys
 
 PR_SET_PDEATHSIG = 1
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def own_environment() -> dict[str, str]:
+    """The environment for a process of ours: it imports the same remat, wherever that lies."""
+    paths = [ROOT, *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
 def bind_to(parent: int) -> None:

@@ -12,9 +12,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from remat_cli import errors
+from remat_cli.fences import own_environment
 from remat_cli.training.failing import WrittenState
 
 if TYPE_CHECKING:
@@ -25,17 +26,17 @@ PARTS = "parts.json"
 
 @dataclass(frozen=True, slots=True)
 class SessionParts:
-    """`tensors`: the folder of the model's external tensors. `placed`: whether values lie where a plan says:
-    `placement`, or where that is None, where a first run shows that they can. `in_place`, `before`: what runs write
-    over what, and the ops that run only before that. `notes`: what is to be said of runs. `frame`: the file of the step
-    without its nodes."""
+    """`tensors`: the folder of the model's external tensors. `placed`: whether values lie where a plan says, which is
+    the table in the file `places`, or where there is none, where a first run shows that they can. `in_place`, `before`:
+    what runs write over what, and the ops that run only before that. `notes`: what is to be said of runs. `frame`: the
+    file of the step without its nodes."""
 
     model: str
     tensors: str
     runtime: str
     threads: int
     placed: bool
-    placement: Mapping[str, Any] | None = None
+    places: str = ""
     in_place: Mapping[str, str] = field(default_factory=dict)
     before: Sequence[str] = ()
     notes: Sequence[str] = ()
@@ -55,10 +56,8 @@ class SessionParts:
 def written_elsewhere(plan: Path, folder: Path) -> SessionParts | None:
     """The parts that another process wrote; None where there can be none."""
     command = [sys.executable, "-m", "remat_cli.actions.session_writing", str(plan), str(folder), str(os.getpid())]
-    paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     try:
-        subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, env=environment, check=False)
+        subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, env=own_environment(), check=False)
         said = json.loads((folder / PARTS).read_text())
     except (OSError, ValueError):
         return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -29,10 +30,12 @@ from remat_cli.notes.words import sentences
 from remat_cli.onnx_graph.apart import WEIGHTS, put_apart
 from remat_cli.planning.loading import load_planned
 from remat_cli.planning.plans.planned import Planned
+from remat_cli.runtime.session import placement_in
+from remat_cli.runtime.table import Table
 from remat_cli.training.failing import WrittenState
 from remat_cli.training.frame import frame_of
 
-MODEL, FRAME = "model.onnx", "frame.onnx"
+MODEL, FRAME, PLACES = "model.onnx", "frame.onnx", "places"
 
 
 def write_parts(plan: Planned, folder: Path) -> SessionParts:
@@ -48,7 +51,7 @@ def write_parts(plan: Planned, folder: Path) -> SessionParts:
         runtime=recorded.kind.runtime,
         threads=seen or plan.subject.threads,
         placed=placed,
-        placement=recorded.placement if placed and (plan.subject.measured or seen) else None,
+        places=_places(recorded.placement, folder) if placed and (plan.subject.measured or seen) else "",
         in_place=dict(graph.in_place) if graph else {},
         before=sorted(_written(plan, emitted).before),
         notes=sentences(note for note in plan.subject.notes if note.kind == PlanNote.WRITES_OVER),
@@ -61,6 +64,14 @@ def _written(plan: Planned, emitted: Emitted) -> WrittenState:
     if plan.recorded.kind.robust:  # its order is the runtime's own
         return written_in_any_order(graph, emitted.model)
     return written_in_order(graph, [plan.subject.nodes[node] for node in plan.replayed()[0].order()])
+
+
+def _places(placement: Mapping[str, Any] | None, folder: Path) -> str:
+    """The file of the plan's places."""
+    if placement is None:
+        return ""
+    (folder / PLACES).write_bytes(Table.of(placement_in(placement)).content())
+    return str(folder / PLACES)
 
 
 def _frame(model: onnx.ModelProto, folder: Path) -> Path:

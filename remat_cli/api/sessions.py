@@ -21,7 +21,8 @@ from remat_cli.errors import BadInput, Usage, meant
 from remat_cli.model.sessions import STOCK
 from remat_cli.runtime.in_place import in_place
 from remat_cli.runtime.letting_go import let_go
-from remat_cli.runtime.session import by_default_of, placement_in, planned_of, session_of
+from remat_cli.runtime.session import by_default_of, planned_of, session_of
+from remat_cli.runtime.table import Table
 
 if TYPE_CHECKING:
     from remat_cli.api.given import Plan
@@ -112,5 +113,5 @@ def _session(parts: SessionParts, providers: Sequence[Any]) -> Any:
         return by_default_of(parts.model, folder, providers, threads)
     if not parts.placed or tuple(providers) != CPU:
         return session_of(parts.model, folder, providers, threads)
-    places = None if parts.placement is None else placement_in(parts.placement)
+    places = Table.read(Path(parts.places).read_bytes()) if parts.places else None
     return planned_of(parts.model, folder, places, threads=threads)

@@ -21,6 +21,7 @@ from time import monotonic
 from typing import Any, Protocol
 
 from remat_cli.batch.tasks import LOG, Task
+from remat_cli.fences import own_environment
 
 POLL_SECONDS = 0.2  # seconds
 TASK_TRIES = 2  # of a task whose worker is killed
@@ -132,14 +133,12 @@ class Pool:
             worker.tell(self.waiting.popleft())
 
     def _started(self) -> _Worker:
-        root = str(Path(__file__).parents[2])
-        paths = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
         process = subprocess.Popen(
             [sys.executable, "-m", "remat_cli.batch.worker", str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": paths},
+            env=own_environment(),
             start_new_session=True,  # we handle Ctrl-C, and children end with the process
         )
         worker = _Worker(process)

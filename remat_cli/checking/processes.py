@@ -21,6 +21,7 @@ import numpy as np
 
 from remat_cli.checking.child import Kernel, Reply, Request
 from remat_cli.checking.feeds import nudged
+from remat_cli.fences import own_environment
 from solvers.clock import FOREVER_SECONDS, Clock
 
 LONGEST_SECONDS = 1e6  # the longest timeout for a child: the operating system's calls take no much longer one
@@ -205,9 +206,7 @@ class Bench:
 
 def _carry_out(request: Path, reply: Path, timeout: float) -> Reply:
     command = [sys.executable, "-m", "remat_cli.checking.child", str(request), str(os.getpid())]
-    root = str(Path(__file__).parents[2])
-    paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    environment = own_environment()
     try:
         seconds = min(timeout, LONGEST_SECONDS)
         done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, env=environment, check=False)

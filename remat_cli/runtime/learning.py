@@ -1,47 +1,90 @@
-"""Finds places for the next run from the requests of a traced one: `python -m remat_cli.runtime.learning` searches
-long.
+"""Finds places for the next run from the requests of a traced one: `python -m remat_cli.runtime.learning UNIT` does it
+elsewhere.
 
-Invariant: the user's program loads no compiler and grows no memory for the search, because another process does it.
+Invariant: the user's program loads no compiler, and for a large run it grows by nothing but arrays, because another
+process searches.
 """
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict
+from array import array
+from dataclasses import dataclass
 
+from remat_cli.fences import own_environment
+from remat_cli.runtime.table import Table
 from solvers.placement.largest import Placement, largest_first
 from solvers.placement.lifetimes import Lifetime
 
 SECONDS = 60.0  # after this time the first placement is kept
+PATIENCE = 2.0  # times as long the other process may take, which has to start
+HERE = 4_000  # events: so few take less time and memory here than a process to start
 
 
-def learn_places(lifetimes: Sequence[Lifetime]) -> Placement:
+@dataclass(frozen=True, slots=True)
+class Events:
+    """What a run asked for and gave back (size -1), in order, and where it lay."""
+
+    sizes: array[int]
+    addresses: array[int]
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def lifetimes(self, unit: int = 1) -> tuple[Lifetime, ...]:
+        """The lifetimes of the run's requests, in multiples of `unit`; what was not given back lives to the end."""
+        sizes: list[int] = []
+        ends: dict[int, int] = {}
+        held: dict[int, int] = {}  # address -> its request
+        for size, address in zip(self.sizes, self.addresses, strict=True):
+            if size >= 0:
+                held[address] = len(sizes)
+                sizes.append(-(-size // unit) * unit)
+            elif address in held:
+                ends[held.pop(address)] = len(sizes)
+        return tuple(Lifetime(k, ends.get(k, len(sizes)), size) for k, size in enumerate(sizes))
+
+
+def learn_places(seen: Events, unit: int = 1) -> Table:
     """Places by size, the largest first, and by the search where that is not the best possible."""
-    simple = largest_first(lifetimes)
-    return simple if simple.block == simple.bound else search_places(lifetimes) or simple
+    simple = largest_first(seen.lifetimes(unit)) if len(seen) <= HERE else None
+    if simple is not None and simple.block == simple.bound:
+        return Table.of(simple)
+    return _learnt_elsewhere(seen, unit) or Table.of(simple or largest_first(seen.lifetimes(unit)))
 
 
-def search_places(lifetimes: Sequence[Lifetime]) -> Placement | None:
-    """The placement of the exact search, in a process of its own; None where that finds none."""
-    asked = json.dumps([(one.start, one.end, one.bytes) for one in lifetimes])
-    command = [sys.executable, "-m", "remat_cli.runtime.learning"]
+def _learnt_elsewhere(seen: Events, unit: int) -> Table | None:
+    """The same of a process of its own; None where that finds none."""
+    command = [sys.executable, "-m", "remat_cli.runtime.learning", str(unit)]
+    asked = seen.sizes.tobytes() + seen.addresses.tobytes()
     try:
-        done = subprocess.run(command, input=asked, capture_output=True, text=True, timeout=SECONDS, check=True)
-    except (OSError, subprocess.SubprocessError):
+        done = subprocess.run(
+            command, input=asked, capture_output=True, timeout=PATIENCE * SECONDS, env=own_environment(), check=True
+        )
+        return Table.read(done.stdout)
+    except (OSError, ValueError, subprocess.SubprocessError):
         return None
-    found = json.loads(done.stdout)
-    return Placement(found["block"], found["bound"], tuple((size, at) for size, at in found["allocations"]))
 
 
-def main() -> None:
+def best_places(seen: Events, unit: int) -> Placement:
+    """The placement of the exact search, or of the simple way where that is as good."""
+    from solvers.clock import Clock
     from solvers.placement.placed import placement
 
-    lifetimes = [Lifetime(start, end, size) for start, end, size in json.load(sys.stdin)]
-    print(json.dumps(asdict(placement(lifetimes))))
+    lifetimes = seen.lifetimes(unit)
+    simple = largest_first(lifetimes)
+    if simple.block == simple.bound:
+        return simple
+    return min(placement(lifetimes, Clock(SECONDS)), simple, key=lambda found: found.block)
+
+
+def main(unit: str) -> None:
+    given = sys.stdin.buffer.read()
+    half = len(given) // 2
+    seen = Events(array("q", given[:half]), array("Q", given[half:]))
+    sys.stdout.buffer.write(Table.of(best_places(seen, int(unit))).content())
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1])

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from collections.abc import Iterator, Sequence
+from array import array
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from solvers.placement.lifetimes import Lifetime
+from remat_cli.runtime.learning import Events
+from remat_cli.runtime.table import Table
 
 MISSING = (
     "the allocator that places values where the plan says is for Linux alone. The session keeps onnxruntime's own"
@@ -41,17 +43,17 @@ class Missed:
 class Placed:
     """The places of one model's runs. Without places, its runs are traced."""
 
-    def __init__(self, allocations: Sequence[tuple[int, int]] = (), block: int = 0, on_device: bool = False) -> None:
+    def __init__(self, table: Table | None = None, on_device: bool = False) -> None:
         self.lib = _load()
-        count = len(allocations)
-        sizes = (ctypes.c_int64 * count)(*(size for size, _ in allocations))
-        offsets = (ctypes.c_int64 * count)(*(offset for _, offset in allocations))
-        self.handle = self.lib.remat_plan(sizes, offsets, count, block, int(on_device))
+        if table is None:
+            self.handle = self.lib.remat_plan(None, None, 0, 0, int(on_device))
+        else:
+            sizes, offsets = table.sizes.buffer_info()[0], table.offsets.buffer_info()[0]
+            self.handle = self.lib.remat_plan(sizes, offsets, len(table.sizes), table.block, int(on_device))
         if not self.handle:
             raise MemoryError("no memory for the plan's table")
         weakref.finalize(self, self.lib.remat_close, self.handle)
-        # (size, address) of each request in a run that was not as planned; size -1: freed
-        self.seen: tuple[tuple[int, int], ...] = ()
+        self.seen: Events | None = None  # of a run that was not as planned
 
     @contextmanager
     def run(self) -> Iterator[None]:
@@ -64,30 +66,16 @@ class Placed:
             if count:
                 self.seen = self._events(run, count)
 
-    def _events(self, run: int, count: int) -> tuple[tuple[int, int], ...]:
-        sizes, addresses = (ctypes.c_int64 * count)(), (ctypes.c_uint64 * count)()
-        self.lib.remat_events(run, sizes, addresses)
-        return tuple(zip(sizes, addresses, strict=True))
+    def _events(self, run: int, count: int) -> Events:
+        seen = Events(array("q", bytes(8 * count)), array("Q", bytes(8 * count)))
+        self.lib.remat_events(run, seen.sizes.buffer_info()[0], seen.addresses.buffer_info()[0])
+        return seen
 
     @property
     def missed(self) -> Missed:
         count, size = ctypes.c_int64(), ctypes.c_int64()
         self.lib.remat_missed(self.handle, ctypes.byref(count), ctypes.byref(size))
         return Missed(count.value, size.value)
-
-
-def lifetimes_of(events: Sequence[tuple[int, int]], unit: int = 1) -> tuple[Lifetime, ...]:
-    """The lifetimes of a traced run, in multiples of `unit`; memory that was not freed lives to the end."""
-    sizes: list[int] = []
-    ends: dict[int, int] = {}
-    held: dict[int, int] = {}  # address -> its request
-    for size, address in events:
-        if size >= 0:
-            held[address] = len(sizes)
-            sizes.append(-(-size // unit) * unit)
-        elif address in held:
-            ends[held.pop(address)] = len(sizes)
-    return tuple(Lifetime(k, ends.get(k, len(sizes)), size) for k, size in enumerate(sizes))
 
 
 CUDA = ("libcudart.so.13", "libcudart.so.12", "libcudart.so")

@@ -16,8 +16,9 @@ from profiles import cuda
 from profiles.strict import strict_options
 from remat_cli.runtime.learning import learn_places
 from remat_cli.runtime.letting_go import let_go
-from remat_cli.runtime.placed import Missed, Placed, external, library, lifetimes_of
+from remat_cli.runtime.placed import Missed, Placed, external, library
 from remat_cli.runtime.providers import PROVIDERS
+from remat_cli.runtime.table import Table
 from solvers.placement.largest import Placement
 
 DEVICE_UNIT_BYTES = 256  # in bytes: the alignment that CUDA's libraries expect
@@ -25,10 +26,10 @@ LESSONS = 2  # runs that may change the places, so that a model whose sizes chan
 
 
 class PlannedSession(onnxruntime.InferenceSession):
-    """`placement`: the places of values, once they are known."""
+    """`places`: of values, once they are known."""
 
     def __init__(
-        self, model: str | bytes, known: Placement | None = None, device: str = "cpu", options: Any = None
+        self, model: str | bytes, known: Table | Placement | None = None, device: str = "cpu", options: Any = None
     ) -> None:
         options = options or strict_options()
         options.register_custom_ops_library(str(library()))
@@ -42,13 +43,17 @@ class PlannedSession(onnxruntime.InferenceSession):
         self._on_device = on_device
         self._lessons = 0
         self._before = Missed(0, 0)
-        self._take(None if on_device else known)  # there inputs are asked for too, and other workspace
+        places = Table.of(known) if isinstance(known, Placement) else known
+        self._take(None if on_device else places)  # there inputs are asked for too, and other workspace
 
-    def _take(self, known: Placement | None) -> None:
-        self.placement = known
-        self._placed = (
-            Placed(known.allocations, known.block, self._on_device) if known else Placed((), 0, self._on_device)
-        )
+    def _take(self, places: Table | None) -> None:
+        self.places = places
+        self._placed = Placed(places, self._on_device)
+
+    @property
+    def placement(self) -> Placement | None:
+        """The places as objects, which many thousands take megabytes of."""
+        return None if self.places is None else self.places.placement()
 
     @property
     def missed(self) -> Missed:
@@ -68,8 +73,9 @@ class PlannedSession(onnxruntime.InferenceSession):
         if placed.seen and placed is self._placed and self._lessons < LESSONS:
             self._lessons += 1
             self._before += placed.missed
-            self._take(learn_places(lifetimes_of(placed.seen, DEVICE_UNIT_BYTES if self._on_device else 1)))
-            placed.seen = ()
+            seen, placed.seen = placed.seen, None
+            self._take(learn_places(seen, DEVICE_UNIT_BYTES if self._on_device else 1))
+            del seen
             let_go()
 
     def run(self, output_names: Sequence[str] | None, input_feed: Any, run_options: Any = None) -> Any:
