@@ -129,7 +129,8 @@ def gather(asked: argparse.Namespace, bench: Bench) -> None:
         if left < LEAST:
             break
         begins = time.monotonic()
-        entry = tried(key, asked, min(left - 2, MOST.get(key.partition("/")[0], USUAL)))
+        most = left if asked.small else MOST.get(key.partition("/")[0], USUAL)
+        entry = tried(key, asked, min(left - 2, most))
         seconds = round(time.monotonic() - begins, 2)
         evidence["results"][key] = {**entry, "seconds": seconds}
         evidence["seconds"] += seconds

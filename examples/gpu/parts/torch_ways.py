@@ -106,7 +106,7 @@ class Ways:
         if self.bench.device != "cuda":
             from tests.torch.allocator import allocated
 
-            return {"allocated": allocated(step)}
+            return {"allocated": allocated(step)}  # beyond the gradients of the step before, which go first
         cuda = self.torch.cuda
         cuda.reset_peak_memory_stats()
         step()
