@@ -18,6 +18,7 @@ import numpy as np
 import onnxruntime
 
 from profiles.running import failures
+from profiles.strict import strict_options
 from remat_cli.errors import RematError
 from remat_cli.fences import bind_to
 from remat_cli.formats import placesfile
@@ -27,7 +28,7 @@ from remat_cli.runtime.session import SILENT_LEVEL, quiet_runtime
 
 STOCK, LEAN = "stock", "arena and pattern off"  # a session with all options as they are, and with two off
 PLANNED, IN_C = "plan", "c"  # the session of a plan, and that of a program in C with its places
-STRICT = "strict"  # of which `places` are asked alone, as of the one for C
+STRICT = "strict"  # that in which the ops of a file run as they stand
 
 
 class UserProgram:
@@ -54,7 +55,7 @@ class UserProgram:
         return {}
 
     def _options(self) -> Any:
-        options = onnxruntime.SessionOptions()
+        options = strict_options() if self.kind == STRICT else onnxruntime.SessionOptions()
         options.log_severity_level = SILENT_LEVEL
         options.intra_op_num_threads = self.threads
         if self.kind == LEAN:

@@ -56,16 +56,28 @@ class WayTrials:
         for _ in _turns():
             program.run()
         peak, held = program.peak, program.held
-        path = self.folder / "outputs.npz"
-        program.keep(path)
-        with np.load(path) as stored:
-            results = [stored[name] for name in stored.files]
-        outputs = SAME
+        results, outputs = self._results(program), SAME
         if self.first is None:
             self.right = results
         else:
             outputs = compared(self.right, results)
         return TriedWay(way, peak, loading, held, min(program.times[1:]), outputs)
+
+    def is_same(self, run: SessionOf, clock: Clock) -> bool:
+        """Whether a run gives the bits of the first way."""
+        try:
+            with MeteredProcess(run.model, run.session, self.feeds, clock, run.threads) as program:
+                program.make()
+                program.run()
+                return compared(self.right, self._results(program)).same
+        except Failed:
+            return False
+
+    def _results(self, program: MeteredProcess) -> list[np.ndarray]:
+        path = self.folder / "outputs.npz"
+        program.keep(path)
+        with np.load(path) as stored:
+            return [stored[name] for name in stored.files]
 
     def _in_turns(self, program: MeteredProcess, found: TriedWay, clock: Clock) -> int:
         """ns of its run, by how it compares with the first way at the same time."""

@@ -19,6 +19,7 @@ from remat_cli.actions.pieces_asked import AUTO, EXACT, OFF
 from remat_cli.actions.shrinking.asked import MAX_SLOWER, ShrinkListeners, ShrinkQuestion
 from remat_cli.actions.shrinking.child import LEAN as LEAN_SESSION
 from remat_cli.actions.shrinking.child import STOCK as STOCK_SESSION
+from remat_cli.actions.shrinking.child import STRICT
 from remat_cli.actions.shrinking.choosing import Recommended, choose
 from remat_cli.actions.shrinking.meter import Failed
 from remat_cli.actions.shrinking.metering import SessionOf, WayTrials
@@ -37,8 +38,7 @@ from solvers.problem import Limits
 PROFILE_SHARE = 0.3  # of the time that is left, for what ops cost
 WHOLE_SHARE = 0.2  # for the order of whole ops
 WHOLE = "whole ops, planned"
-IN_PIECES = ((AUTO, "in pieces", 0.5), (EXACT, "in exact pieces", 0.8))  # the second where the first changed bits
-LEAST_PART = 0.25  # of the time that is allowed, since what was measured now and then differs
+PIECES_SHARE, LAST_SHARE = 0.5, 0.8  # for pieces; and for exact ones where bits changed, or fewer where they take long
 RUNS_FOR_A_WAY = 9  # about as many runs as one way is tried with, its places included
 
 
@@ -97,14 +97,25 @@ class Shrinking:
             self.found.refused = str(error)
 
     def _plan(self, graph: Graph, search: _Search) -> None:
-        if not self._is_over(search):
-            laid_out = unmeasured(fused(self.model, graph, self.folder, layouts=True))
-            self._try(search, laid_out, OFF, WHOLE, WHOLE_SHARE)
-        if not self._is_over(search):
-            subject = search.costed(fused(self.model, graph, self.folder, layouts=False))
-            for pieces, name, share in IN_PIECES:
-                if self._is_over(search) or self._leaves_nothing(search, subject, pieces, name, share):
-                    return
+        if self._is_over(search):
+            return
+        laid_out = unmeasured(fused(self.model, graph, self.folder, layouts=True))
+        self._try(search, laid_out, _Attempt(WHOLE, OFF, 0.0, WHOLE_SHARE))
+        if self._is_over(search):
+            return
+        plain = fused(self.model, graph, self.folder, layouts=False)
+        subject = search.costed(plain)
+        if self._is_over(search):
+            return
+        tried = self._try(search, subject, _Attempt("in pieces", AUTO, self.asked.slower, PIECES_SHARE))
+        if tried is None or not tried.ran or self._is_over(search):
+            return
+        late = tried.ns / search.first.ns - 1 - self.asked.slower
+        if 0 < late < self.asked.slower:
+            fewer = _Attempt("in fewer pieces", AUTO, self.asked.slower - late, LAST_SHARE)
+            self._try(search, subject, fewer)
+        elif not tried.outputs.same and search.trials.is_same(SessionOf(plain, STRICT), self.clock):
+            self._try(search, subject, _Attempt("in exact pieces", EXACT, self.asked.slower, LAST_SHARE))
 
     def finish(self) -> Shrunk:
         """Move whole files to where they belong, what programs open last."""
@@ -116,17 +127,12 @@ class Shrinking:
             self.found.files = places
         return self.found
 
-    def _leaves_nothing(self, search: _Search, subject: Subject, pieces: str, name: str, share: float) -> bool:
-        """Try this, and say whether what comes next could bring no more: whole ops do as well, or no bit changed."""
-        tried = self._try(search, subject, pieces, name, share)
-        return tried is None or tried.outputs.same
-
     def _is_over(self, search: _Search) -> bool:
         self.found.stopped = self.found.stopped or self.clock.over() or self.clock.left() < search.seconds
         return self.found.stopped
 
-    def _try(self, search: _Search, subject: Subject, pieces: str, name: str, share: float) -> TriedWay | None:
-        tried = search.tried(subject, pieces, name, share)
+    def _try(self, search: _Search, subject: Subject, attempt: _Attempt) -> TriedWay | None:
+        tried = search.tried(subject, attempt)
         return None if tried is None else self._hear(tried)
 
     def _hear(self, tried: TriedWay) -> TriedWay:
@@ -157,6 +163,16 @@ def check_places(output: Path, target: str, model: Path) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class _Attempt:
+    """How ops are cut, what that may add to the time, and its share of the time that is left."""
+
+    name: str
+    pieces: str
+    slower: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
 class _Search:
     """The search for plans, each held against what was tried first."""
 
@@ -175,28 +191,19 @@ class _Search:
 
         return measured(model, self.work.clock.share(PROFILE_SHARE), say)
 
-    def tried(self, subject: Subject, pieces: str, name: str, share: float) -> TriedWay | None:
+    def tried(self, subject: Subject, attempt: _Attempt) -> TriedWay | None:
         """What was measured of the plan; None where there is none that whole ops do not do as well."""
         work, asked = self.work, self.work.asked
-        work.listeners.doing(f"planning: {name}")
-        limits = Limits(work.clock.within(share * (work.clock.left() - self.seconds)), seed=asked.seed)
-        plan = planned(subject, pieces, self._slower(subject), limits, work.memory)
-        if plan is None or (pieces != OFF and not plan.recorded.pieces):
+        work.listeners.doing(f"planning: {attempt.name}")
+        clock = work.clock.within(attempt.share * (work.clock.left() - self.seconds))
+        plan = planned(subject, attempt.pieces, attempt.slower, Limits(clock, seed=asked.seed), work.memory)
+        if plan is None or (attempt.pieces != OFF and not plan.recorded.pieces):
             return None
-        work.listeners.doing(f"running: {name}")
-        way = RunWay(name, opened(work.output, asked.target), written=True)
-        place, whole = work.folder / pieces, Limits(work.clock, seed=asked.seed)
+        work.listeners.doing(f"running: {attempt.name}")
+        way = RunWay(attempt.name, opened(work.output, asked.target), written=True)
+        place, whole = work.folder / attempt.name.replace(" ", "-"), Limits(work.clock, seed=asked.seed)
         try:
             made = write_files(plan, work.output.name, asked.target, place, self.trials.feeds, whole)
         except Failed as why:
             return TriedWay(way, failed=str(why), late=why.late)
         return self.trials.tried(way, made.run, work.clock, made.files)
-
-    def _slower(self, subject: Subject) -> float:
-        """The share of time that a plan may add: what is left of what was allowed where kernels are not those of this
-        machine's layouts; nothing where no op was measured."""
-        slower = self.work.asked.slower
-        if not subject.measured:
-            return 0.0
-        left = (1 + slower) * self.first.ns / max(1, subject.before().cost) - 1
-        return min(slower, max(LEAST_PART * slower, left))
