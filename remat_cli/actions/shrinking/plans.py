@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import onnx
+
 from profiles import device as devices
 from profiles.survey import SurveyProgress
 from remat_cli.actions import emitting
@@ -26,6 +28,7 @@ from remat_cli.actions.solving import ask
 from remat_cli.formats import placesfile, planfile
 from remat_cli.formats.files import write_whole
 from remat_cli.formats.planfile import SEEN_THREADS
+from remat_cli.model.sessions import DEFAULT as DEFAULT_SESSION
 from remat_cli.model.sessions import STRICT as STRICT_SESSION
 from remat_cli.onnx_graph.apart import put_apart
 from remat_cli.planning.loading import given_subject, load_subject
@@ -34,6 +37,7 @@ from remat_cli.planning.plans.record import plan_file
 from remat_cli.planning.search.untouched import fitting_already
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.results.memory import Memory
+from remat_cli.rewrite import rewrite
 from remat_cli.runtime.session import placement_in
 from solvers.clock import Clock
 from solvers.problem import Limits
@@ -74,7 +78,7 @@ def write_files(plan: Planned, name: str, target: str, folder: Path, feeds: Path
     """The files of the plan, called by that name, in a folder of their own. Raises Failed."""
     folder.mkdir()
     path, threads = folder / name, devices.find("cpu").threads
-    model = emitting.emit(plan).model
+    model = emitting.emit(plan).model if target == PYTHON else _robust(plan)
     put_apart(model, folder, name + WEIGHTS)
     write_whole(path, model.SerializeToString(deterministic=True))
     weights = [one for one in (folder / (name + WEIGHTS),) if one.exists()]
@@ -88,6 +92,13 @@ def write_files(plan: Planned, name: str, target: str, folder: Path, feeds: Path
         return PlanFiles(SessionOf(path, IN_C, threads), (*weights, path, places))
     opened = _plan_of_file(path, {**seen, SEEN_THREADS: threads}, limits)
     return PlanFiles(SessionOf(opened, PLANNED, threads), (*weights, path, opened))
+
+
+def _robust(plan: Planned) -> onnx.ModelProto:
+    """The model of the plan for sessions that order nodes and keep idle buffers as they like: it holds its order
+    itself, and hides shapes where buffers would wait."""
+    graph, problem = emitting.graph_of(plan), plan.subject.problem
+    return rewrite(graph, problem, plan.replayed()[0], DEFAULT_SESSION).model
 
 
 def _plan_of_file(path: Path, seen: dict[str, object], limits: Limits) -> Path:

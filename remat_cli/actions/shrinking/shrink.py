@@ -36,9 +36,9 @@ from solvers.clock import Clock
 from solvers.problem import Limits
 
 PROFILE_SHARE = 0.3  # of the time that is left, for what ops cost
-WHOLE_SHARE = 0.2  # for the order of whole ops
+WHOLE_SHARE = 0.15  # for the order of whole ops
 WHOLE = "whole ops, planned"
-PIECES_SHARE, LAST_SHARE = 0.5, 0.8  # for pieces; and for exact ones where bits changed, or fewer where they take long
+PIECES_SHARE, LAST_SHARE = 0.4, 0.8  # for pieces; and for exact ones where bits changed, or fewer where they take long
 RUNS_FOR_A_WAY = 9  # about as many runs as one way is tried with, its places included
 
 
@@ -104,18 +104,16 @@ class Shrinking:
         if self._is_over(search):
             return
         plain = fused(self.model, graph, self.folder, layouts=False)
-        subject = search.costed(plain)
-        if self._is_over(search):
-            return
-        tried = self._try(search, subject, _Attempt("in pieces", AUTO, self.asked.slower, PIECES_SHARE))
+        subject, slower = unmeasured(plain), self.asked.slower
+        tried = self._try(search, subject, _Attempt("in pieces", AUTO, slower, PIECES_SHARE))
         if tried is None or not tried.ran or self._is_over(search):
             return
-        late = tried.ns / search.first.ns - 1 - self.asked.slower
-        if 0 < late < self.asked.slower:
-            fewer = _Attempt("in fewer pieces", AUTO, self.asked.slower - late, LAST_SHARE)
-            self._try(search, subject, fewer)
+        if tried.ns > (1 + slower) * search.first.ns:  # what ops cost here says more than paper
+            subject = search.costed(plain)
+            if not self._is_over(search):
+                self._try(search, subject, _Attempt("in fewer pieces", AUTO, slower, LAST_SHARE))
         elif not tried.outputs.same and search.trials.is_same(SessionOf(plain, STRICT), self.clock):
-            self._try(search, subject, _Attempt("in exact pieces", EXACT, self.asked.slower, LAST_SHARE))
+            self._try(search, subject, _Attempt("in exact pieces", EXACT, slower, LAST_SHARE))
 
     def finish(self) -> Shrunk:
         """Move whole files to where they belong, what programs open last."""
