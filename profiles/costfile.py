@@ -69,8 +69,10 @@ def load(path: Path) -> Costs:
         if wrong := not_plain(text, FILE_DEPTH, _loader()):
             raise BadCosts(f"{path}:{wrong[0]}: {wrong[1]}")
         return parse(yaml.load(text, Loader=_loader()), str(path))
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadCosts(f"{path}: cannot be read: {error}") from error
+    except OSError as error:
+        raise BadCosts(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise BadCosts(f"{path} is not a cost file: it is not even text; 'remat profile' writes them") from error
     except yaml.YAMLError as error:
         raise BadCosts(f"{path}: not YAML: {' '.join(str(error).split())}") from error
     except BadCosts:
@@ -81,6 +83,8 @@ def load(path: Path) -> Costs:
 
 
 def _text(path: Path) -> str:
+    if not path.exists():
+        raise BadCosts(f"{path}: there is no such file")
     if not path.is_file():
         raise BadCosts(f"{path}: cannot be read: it is not a regular file")
     if path.stat().st_size > FILE_BYTES:

@@ -157,5 +157,5 @@ def batch_dim(model: Path | onnx.ModelProto, named: str | None, bound: Mapping[s
     if "batch" in free:
         return "batch"
     if not free:
-        raise Usage(f"{what}: its batch size is fixed in the file, so --batch cannot change it")
+        raise Usage(f"{what}: its batch size is fixed in the file; export it with a symbolic one, such as 'batch'")
     raise Usage(f"{what}: say which dimension is the batch with --batch-dim: {', '.join(free)}")

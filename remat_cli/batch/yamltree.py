@@ -42,8 +42,10 @@ def read(path: Path) -> Tree:
         if path.stat().st_size > FILE_BYTES:
             raise BadInput(f"{path} has {path.stat().st_size} bytes; a manifest may have {FILE_BYTES}")
         return parse(path.read_text(encoding="utf-8"), path)
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path} cannot be read: {error}") from error
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path} is not a manifest: it is not even text") from error
 
 
 def parse(text: str, path: Path) -> Tree:

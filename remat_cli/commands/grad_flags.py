@@ -81,8 +81,10 @@ def _names_in(path: Path | None) -> list[str]:
         return []
     try:
         names = [line.split()[0] for line in path.read_text().splitlines() if line.split()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"cannot read the names of parameters in {path}: {error}") from error
+    except OSError as error:
+        raise BadInput(f"cannot read the names of parameters in {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path} holds no names of parameters: it is not even text") from error
     if not names:
         raise BadInput(f"{path} names no parameters; write one to a line")
     return names

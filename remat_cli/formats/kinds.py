@@ -49,7 +49,7 @@ def check_place(output: Path | None, kind: FileKind, *inputs: Path) -> None:
         return
     for path in inputs:
         if output.resolve() == path.resolve():
-            raise Usage(f"-o {output} is the file to be read, and would be lost; write elsewhere")
+            raise Usage(f"{output} is the file to be read, and would be lost; write elsewhere")
     if (head := _head(output)) and not kind.begins(head):
         found = next((other.called for other in FileKind if other.begins(head)), "something else")
         raise InTheWay(f"{output} is in the way: it is {found}, not {kind.called}, and would be lost; write elsewhere")

@@ -55,7 +55,7 @@ def load_subject(
         costs = costs or _only_costs(Path())
         model = model_of(costs)
     if not model.is_file():
-        raise BadInput(f"{model}: there is no such file")
+        raise BadInput(f"{model}: {'it is a folder' if model.is_dir() else 'there is no such file'}")
     if model.suffix == ".json":
         return _bare(model, costs, dims)
     return _model(model, costs, dims, session, as_run, in_place)
