@@ -15,6 +15,7 @@ from remat_cli.model.graph import Graph
 from remat_cli.model.problem_of import as_it_stands
 from remat_cli.model.promise import Promise
 from remat_cli.model.semantics import needs_training_build
+from remat_cli.model.session_bytes import session_bytes
 from remat_cli.model.sessions import DEFAULT, Session
 from remat_cli.rewrite.anchors import add_anchors, can_anchor, free_unread
 from remat_cli.rewrite.copies import CopyNames, EmittedNode, Run, copy_ops, infos
@@ -81,11 +82,11 @@ def rewrite(
     made = _robust(graph, problem, plain, names, manner) if session.robust else _lean(graph, plain, names)
     sizes = [len(constant.raw_data) for constant in made.constants]
     prediction = Prediction(graph, problem, made.steps, sizes, manner.launch)
+    promise = prediction.promise(made.hidden) if session.robust else prediction.strict_promise()
+    itself = session_bytes(graph, plan.order(), len(made.steps) - len(plain))
     return Rewritten(
         model=_model(graph, made.steps, made.constants, made.hidden | made.untold),
-        promise=replace(prediction.promise(made.hidden), hiding=made.hiding)
-        if session.robust
-        else prediction.strict_promise(),
+        promise=replace(promise, itself=itself, hiding=made.hiding if session.robust else None),
         prediction=prediction,
         hidden=made.hidden,
         clones=clones,

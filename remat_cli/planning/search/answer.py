@@ -84,6 +84,8 @@ class Answer:
         """What a session of the plan holds before any run, beside what the plan says; None where there is no model."""
         if self.subject.graph is None or self.schedule.plan is None:
             return None
+        if self.promise is not None and self.promise.itself is not None and not self.untouched:
+            return self.promise.itself
         return session_bytes(self.subject.graph, None if self.untouched else self.schedule.plan.order())
 
     @property

@@ -9,8 +9,13 @@ import numpy as np
 import onnx
 
 from remat_cli.checking.processes import Bench
-from remat_cli.ingest import ingest
-from remat_cli.model.session_bytes import OWN_BYTES, SLOT_BYTES, session_bytes
+from remat_cli.ingest import ingest, ingest_content
+from remat_cli.model.problem_of import problem_of
+from remat_cli.model.session_bytes import ADDED_BYTES, OWN_BYTES, SLOT_BYTES, session_bytes
+from remat_cli.model.sessions import STRICT
+from remat_cli.rewrite import rewrite
+from solvers.schedule import baseline
+from tests.remat_cli.random_models import random_model
 
 OPS = 3000
 SIZE = [4, 4]
@@ -50,3 +55,14 @@ def test_ops_that_run_again_count_again(tmp_path: Path) -> None:
     assert abs(again - once - (once - OWN_BYTES)) <= 1
     assert session_bytes(graph, [*range(OPS), 5]) - once > SLOT_BYTES
     assert OWN_BYTES + SLOT_BYTES * OPS < session_bytes(graph) < once  # the file tells no types
+
+
+def test_ops_that_rewriting_adds_count_too() -> None:
+    """Results that nobody reads are let go of by slices that the file does not have."""
+    graph = ingest_content(random_model(3, 60).SerializeToString(), {})
+    problem = problem_of(graph, {op.name: (1, 0) for op in graph.ops}).problem
+    plan, _ = baseline(problem)
+    made = rewrite(graph, problem, plan, STRICT)
+    added = len(made.model.graph.node) - len(plan.order())
+    assert added > 0
+    assert made.promise.itself == session_bytes(graph, plan.order()) + added * ADDED_BYTES
