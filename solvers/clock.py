@@ -20,8 +20,8 @@ FOREVER_SECONDS = 1e9
 USUAL_SECONDS = 60.0  # where nothing is said
 ITERATION_MOVES = 100  # moves that take about as long as an iteration of the simplex method
 NODE_MOVES = 1000  # as a node of a search tree
-STATE_MOVES = 100  # as a state of a search through what can be held
-SET_MOVES = 10  # as a set of copies in a search backwards
+STATE_MOVES = 20  # as a state of a search through what can be held
+LOOK_MOVES = 1  # as a compute of an eviction walk, or one of what it reads
 
 
 def _never() -> bool:
@@ -77,18 +77,19 @@ class Clock:
         """Whether as much work was done as may be."""
         return self.most is not None and self.work.spent >= self.most
 
-    def spend(self, moves: int = 0, iterations: int = 0, nodes: int = 0, states: int = 0, sets: int = 0) -> None:
-        """Count work that was done, whatever the time it took."""
-        moves += ITERATION_MOVES * iterations + NODE_MOVES * nodes
-        self.work.add(moves + STATE_MOVES * states + SET_MOVES * sets)
+    def spend(self, moves: int = 0, iterations: int = 0, nodes: int = 0, states: int = 0, looks: int = 0) -> int:
+        """Count work that was done, whatever the time it took; gives it back in moves."""
+        moves += ITERATION_MOVES * iterations + NODE_MOVES * nodes + STATE_MOVES * states + LOOK_MOVES * looks
+        self.work.add(moves)
+        return moves
 
     def nodes(self) -> int | None:
         """How many nodes of a tree there is work left for, if it is limited."""
         return None if self.most is None else max(1, (self.most - self.work.spent) // NODE_MOVES)
 
-    def sets(self) -> int | None:
-        """How many sets of copies there is work left to look at, if it is limited."""
-        return None if self.most is None else max(1, (self.most - self.work.spent) // SET_MOVES)
+    def states(self) -> int | None:
+        """How many states there is work left to look at, if it is limited."""
+        return None if self.most is None else max(1, (self.most - self.work.spent) // STATE_MOVES)
 
     def again(self) -> Clock:
         """From now on for all that it had in the beginning."""

@@ -71,6 +71,7 @@ class Evictor:
         """`clock`: a walk that is running when it ends gives nothing."""
         self.count = len(problem.nodes)
         self.clock = clock if self.count > _LARGE else None
+        self.counted = clock
         self.arrays: Arrays = arrays_of(problem.ended())
         self.no_hints = Hints(np.zeros(self.count + 1, np.int64), np.zeros((1, len(problem.sizes)), np.bool_))
 
@@ -86,4 +87,8 @@ class Evictor:
         group, keep = hints or self.no_hints
         scoring = Scoring(weight, rule.cost, rule.distance, keep, rule.hint)
         with halting(self.clock) as halt:
-            return walk_through(self.arrays, budget, scoring, group, rule.depth_first, halt)
+            order: Ints = walk_through(self.arrays, budget, scoring, group, rule.depth_first, halt)
+        if self.counted is not None:
+            looks = max(len(order), self.count) * (1 + len(self.arrays.reads) // max(1, self.count))
+            self.counted.spend(looks=looks)
+        return order

@@ -104,10 +104,10 @@ class Floor:
         return found
 
     def search(self, wanted: list[int], states: int, at_least: int, halt: Ints) -> Reached:
-        left = self.clock.sets()
+        left = self.clock.states()
         most = states if left is None else min(states, left)
         found = BackwardSearch(self.copies, self.alone, self.known, most, halt).run(wanted, at_least)
-        self.clock.spend(sets=found.states)
+        self.clock.spend(states=found.states)
         return found
 
     def reach(self, index: int, states: int, aim: int, halt: Ints) -> None:

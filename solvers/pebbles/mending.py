@@ -30,7 +30,7 @@ _DEAREST = 1 << 60
 
 
 class Mending:
-    """`most`: states of all searches together."""
+    """`most`: moves' worth of work of all searches together."""
 
     def __init__(self, copies: Copies, best: Best, most: int) -> None:
         self.copies = copies
@@ -89,8 +89,7 @@ class Mending:
         nodes = np.concatenate([order[begin:end], tables.writer[given[self.large[given]]]])
         budget = self.best.budget
         _, cost, looked_at, way = cheapest(tables, wanted, given, nodes, budget, _DEAREST, states, _HASTE, halt)
-        self.best.limits.clock.spend(sets=looked_at)
-        self.left -= looked_at
+        self.left -= self.best.limits.clock.spend(states=looked_at, looks=len(order))
         if cost < 0:
             return None
         found = self.best.weigh(np.concatenate([order[:begin], way, order[end:]]))

@@ -19,7 +19,7 @@ _STATES = 2_000  # of a search
 
 
 class Stretches:
-    """`most`: states of all searches together."""
+    """`most`: moves' worth of work of all searches together."""
 
     def __init__(self, copies: Copies, best: Best, most: int) -> None:
         self.copies = copies
@@ -60,8 +60,7 @@ class Stretches:
         self.done.add(key)
         budget = max(self.best.budget, known.peak)
         _, cost, states, way = cheapest(tables, wanted, given, order[begin:end], budget, spent, _STATES, 1, halt)
-        self.best.limits.clock.spend(states)
-        self.left -= states
+        self.left -= self.best.limits.clock.spend(states=states, looks=len(order))
         if cost < 0:
             return known
         found = self.best.weigh(np.concatenate([order[:begin], way, order[end:]]))

@@ -11,7 +11,7 @@ import pytest
 
 from remat_cli.formats import problemfile
 from solvers import clock, scip
-from solvers.clock import SET_MOVES, Clock, limited
+from solvers.clock import STATE_MOVES, Clock, limited
 from solvers.methods.auto.least_peak import minimize_peak
 from solvers.methods.exact.low_walks import lowest
 from solvers.methods.exact.small import Small
@@ -134,7 +134,7 @@ def test_one_search_for_the_least_peak_keeps_to_the_work_that_is_left() -> None:
     for moves in (1_000, 10_000, 100_000):
         clock = limited(moves=moves)
         dig(Best(problem, -1, Limits(clock)), 1 << 62, Limits(clock))
-        assert clock.work.spent <= moves + SET_MOVES
+        assert clock.work.spent <= moves + STATE_MOVES
 
 
 @pytest.mark.parametrize("moves", [200_000, 2_000_000])

@@ -15,7 +15,7 @@ from solvers.methods.auto.auto import solve
 from solvers.orders.bounds import peak_bound
 from solvers.problem import Limits, Result
 from solvers.side_by_side import in_lots, side_by_side
-from tests.solvers.methods.auto.test_above import training_chain
+from tests.solvers.training_chain import training_chain
 
 PROCESSORS = (1, 2, 5)
 

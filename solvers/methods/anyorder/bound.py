@@ -43,6 +43,7 @@ _PEAKS = 20  # peaks off the path added in a round
 _COUNTED = 2
 _WEIGHED = 100_000  # columns of the relaxations, all together, in which other pivots are tried
 _WIDE = 8_000  # columns of one of them, at most
+_SQUARED = 1500  # columns, squared, for an iteration of a first round
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +147,7 @@ class BoundSearch:
 
     def go(self, limits: Limits, enough: float | None = None) -> None:
         """One round: search the relaxation, then refine it where its answer does not fit."""
-        if not self.begun:
-            self.begin()
-        if self.rounds and not self.chosen:
-            self.chosen = True
-            self._choose(limits)
+        self.prepare(limits)
         answer = self._relax(limits, enough)
         self.work += answer.work
         if answer.status is Status.INFEASIBLE:
@@ -165,6 +162,25 @@ class BoundSearch:
             self.effort *= 2
             return
         self._refine(answer)
+
+    def prepare(self, limits: Limits) -> None:
+        """Pose the relaxation of the next round, which takes little time beside its search."""
+        if not self.begun:
+            self.begin()
+        if self.rounds and not self.chosen:
+            self.chosen = True
+            self._choose(limits)
+        if self.grouped is None:
+            self.grouped = self.pose()
+            self.columns, self.nodes = len(self.grouped.program.costs), 0
+
+    @property
+    def prepared(self) -> bool:
+        return self.grouped is not None
+
+    def expected(self) -> int:
+        """Iterations of the simplex method that the round to come takes, as far as its size tells."""
+        return self.columns**2 // _SQUARED
 
     def _choose(self, limits: Limits) -> None:
         """Begin anew with other pivots if the linear relaxation costs more there."""
@@ -192,10 +208,9 @@ class BoundSearch:
             self.effort = 1
 
     def _relax(self, limits: Limits, enough: float | None) -> scip.ProgramAnswer:
-        if self.grouped is None or self.solving is None:
-            self.grouped = self.pose()
+        assert self.grouped is not None
+        if self.solving is None:
             self.work += tighten(self.grouped, limits.clock)
-            self.columns, self.nodes = len(self.grouped.program.costs), 0
         self.nodes += self.effort * tree(self.columns)
         settings = scip.Settings(
             verbose=limits.verbose,

@@ -19,7 +19,7 @@ from solvers.problem import Limits, Problem, Result, Status
 
 WALKING_MOVES = 1_000_000
 WALKING_RULES, LEVELS = 2, 8  # of walks that are offered to an allocator
-DIGGING_MOVES = 400_000
+DIGGING_STATES = 40_000
 CHEAPENING_STATES = 50_000
 
 
@@ -45,12 +45,12 @@ def find_lean(problem: Problem, budget: int, limits: Limits) -> Result:
     walked = lowest(problem, _given(limits, WALKING_MOVES)).leanest
     assert walked is not None
     best.offer(walked.order, walked.by)
-    dig(best, walked.peak, _given(limits, DIGGING_MOVES))
+    dig(best, walked.peak, _given(limits, DIGGING_STATES * STATE_MOVES))
     assert best.leanest is not None
     cheaper = Best(problem, best.leanest.peak, _given(limits, CHEAPENING_STATES * STATE_MOVES))
     cheaper.offer(best.leanest.order, best.leanest.by)
     assert cheaper.fitting is not None
-    found = Stretches(Copies(problem), cheaper, CHEAPENING_STATES).improve(cheaper.fitting)
+    found = Stretches(Copies(problem), cheaper, CHEAPENING_STATES * STATE_MOVES).improve(cheaper.fitting)
     return Result(Status.UNKNOWN, found.steps())
 
 

@@ -1,65 +1,102 @@
-"""The exact search within one order of first computes, a round at a time.
+"""The exact search within one order of first computes: the best order's, the one given, and others met before.
 
-Invariant: whatever it finds is offered to the best of the search over all orders, in the numbers of its problem.
+Invariant: whatever it finds is offered to the pool, in the numbers of its problem.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
+from solvers.methods.auto.operator import Offer, Operator, Step
+from solvers.methods.auto.question import SearchQuestion
 from solvers.methods.exact.milp import Hunt
 from solvers.orders.arrays import Ints
-from solvers.orders.best import Best
+from solvers.orders.best import Weighed
 from solvers.orders.evict import RULES
-from solvers.problem import Problem, Progress
+from solvers.problem import Limits, Progress
 from solvers.reductions.reorder import in_order_of
 
 NAME = "within one order"
 _LARGE_NODES = 500  # from here on fewer ways to evict are tried
 _FEW_RULES = 9
+_KEPT = 6  # hunts
+_OTHERS = 2  # rounds within the best schedule's order for each of another
+_TRY_MOVES = 12_000  # moves that take about as long as a try of the exact search at a better schedule
+_READ_MOVES = 1_000  # of the first round, for each read of a node
 
 
 class HuntWithin:
-    """One hunt. `best`: of the search over all orders; `walked`: orders that eviction walks have found."""
+    """One hunt, a round at a time."""
 
-    def __init__(self, problem: Problem, first: tuple[int, ...], best: Best, walked: Sequence[tuple[int, ...]]) -> None:
-        self.first = first
-        self.best = best
-        self.walked = walked
-        self.way = in_order_of(problem, first)
-        self.hunt = Hunt(self.way.problem, best.budget, replace(best.limits, report=self._hear))
+    def __init__(self, asked: SearchQuestion, first: tuple[int, ...]) -> None:
+        self.asked, self.first = asked, first
+        self.way = in_order_of(asked.problem, first)
+        self.limits = asked.aside()
+        self.hunt = Hunt(self.way.problem, asked.budget, replace(self.limits, report=self._hear))
         self.rounds: Iterator[None] | None = None
+        self.found: list[tuple[int, ...]] = []
         self.count = 0
         self.over = False
 
     def _hear(self, progress: Progress) -> None:
         if progress.order is not None:
-            self.best.offer(self.way.expand(progress.order), NAME)
+            self.found.append(self.way.expand(progress.order))
 
-    def go(self) -> None:
-        """One round, or what comes before the first."""
-        self.hunt.rival = self.best.cost
+    def go(self, known: Weighed, walked: list[tuple[int, ...]]) -> int:
+        """One round, and the work that it took."""
+        hunt, work = self.hunt, self.limits.clock.work
+        tries, spent, seconds = hunt.improver.turn.spent, work.spent, hunt.seconds
+        hunt.rival = known.cost
         if self.rounds is None:
-            self._begin()
-            self.rounds = self.hunt.rounds()
+            for order in (self.first, known.steps(), *walked):
+                hunt.best.offer(self.way.shrink(order), known.by)
+            if len(self.first) > _LARGE_NODES:
+                hunt.improver.rules = list(RULES[:_FEW_RULES])
+            self.rounds = hunt.rounds()
         self.count += 1
-        before = self.hunt.seconds
-        with self.best.ledger.at_work(NAME):
-            self.over = self.hunt.done() or next(self.rounds, self) is self
-        self.best.ledger.spent(NAME, self.hunt.seconds - before)
+        self.over = hunt.done() or next(self.rounds, self) is self
+        self.asked.best.ledger.spent(NAME, hunt.seconds - seconds)
+        return work.spent - spent + _TRY_MOVES * (hunt.improver.turn.spent - tries)
 
-    def _begin(self) -> None:
-        known = self.best.fitting
-        if known is None:
-            self.hunt.begin()
-            return
-        for order in (self.first, known.steps(), *self.walked):
-            self.hunt.best.offer(self.way.shrink(order), known.by)
-        if len(self.first) > _LARGE_NODES:
-            self.hunt.improver.rules = list(RULES[:_FEW_RULES])
+
+class Within(Operator):
+    name, share = NAME, 0.1
+
+    def __init__(self, asked: SearchQuestion) -> None:
+        super().__init__(asked, _READ_MOVES * sum(len(node.reads) for node in asked.problem.nodes))
+        self.hunts: list[HuntWithin] = []
+
+    def own(self) -> tuple[int, ...]:
+        known = self.asked.best.fitting
+        return self.asked.given if known is None else list_first_computes(known.order)
+
+    def ready(self) -> bool:
+        if self.asked.best.fitting is None:
+            return False
+        own = self.own()
+        return any(not hunt.over for hunt in self.hunts) or all(hunt.first != own for hunt in self.hunts)
+
+    def begin(self) -> Step:
+        asked, own, known = self.asked, self.own(), self.asked.best.fitting
+        assert known is not None
+        for first in (own, asked.given):
+            if all(hunt.first != first for hunt in self.hunts):
+                self.hunts.append(HuntWithin(asked, first))
+        ended = [hunt for hunt in self.hunts if hunt.over]
+        going = [hunt for hunt in self.hunts if not hunt.over][-_KEPT:]
+        self.hunts = [*ended, *going]
+        chosen = min(going, key=lambda hunt: hunt.count if hunt.first == own else _OTHERS * hunt.count)
+
+        def step(limits: Limits) -> list[Offer]:
+            limits.clock.spend(moves=chosen.go(known, asked.walked))
+            found = [Offer(np.array(order, np.int64), self.name) for order in chosen.found]
+            chosen.found.clear()
+            return found
+
+        return step
 
 
 def list_first_computes(order: Ints) -> tuple[int, ...]:

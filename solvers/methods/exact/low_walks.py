@@ -38,7 +38,6 @@ def lowest(
                         return best
                     known = best.leanest.peak
                     order = evictor.run(floor + int((known - floor) * aim), rule, limits.seed)
-                    limits.clock.spend(moves=max(len(order), len(problem.nodes)))
                     best.offer(order, "walks")
                     if best.leanest.peak < known:
                         limits.report(Progress(limits.clock.elapsed(), order=best.leanest.steps()))

@@ -39,7 +39,7 @@ SUMMED = {"x": [8, 64], "w": [64, 64]}
 def short_leanest(monkeypatch: pytest.MonkeyPatch) -> None:
     """The leanest plan has work of its own, more than plans so small as these need."""
     monkeypatch.setattr("solvers.methods.auto.leanest.WALKING_MOVES", WORK)
-    monkeypatch.setattr("solvers.methods.auto.leanest.DIGGING_MOVES", WORK // 10)
+    monkeypatch.setattr("solvers.methods.auto.leanest.DIGGING_STATES", WORK // 100)
     monkeypatch.setattr("solvers.methods.auto.leanest.CHEAPENING_STATES", WORK // 100)
 
 

@@ -14,7 +14,7 @@ from solvers.schedule import evaluate
 from tests.oracle.exact import least_peak
 from tests.oracle.problems import random_problem
 
-STATES = 20_000
+STATES = 200_000
 
 
 def every_result_wanted(random: Random, count: int) -> Problem:

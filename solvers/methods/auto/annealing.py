@@ -1,0 +1,120 @@
+"""Annealing of orders of the pool, in lots of goes: from the best order and from others, at several temperatures and
+prices of a byte over the budget, longer wherever a lot has found nothing.
+
+Invariant: what a go comes to depends on its number, its start and the seed; goes of a lot run side by side, and their
+results are taken in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from solvers.methods.auto.local import LocalSearch, WentTo
+from solvers.methods.auto.operator import Operator
+from solvers.methods.auto.pool import Contender
+from solvers.methods.auto.question import SearchQuestion
+from solvers.side_by_side import side_by_side
+
+_WIDTH = 4  # goes of a lot, whatever the number of processors
+_EXPLOIT = 2
+_SEEDS = 7919  # a prime, to keep the seeds of goes apart
+_TEMPERATURES = (0.5, 0.05, 1.5, 0.15, 5.0)  # times the mean cost of an op
+_PRICES = (30.0, 3.0, 300.0)  # of a byte over the budget, where 1 is the cost of making an average byte
+_BEST, _OTHERS = 0, 1  # where goes begin
+_SHORTEST, _LONGEST = 1 / 16, 4.0  # goes, in usual ones
+_PART = 1 / 2  # of the work so far: no lot takes more
+
+
+@dataclass(slots=True)
+class Setting:
+    """One value of a parameter, with what it has gained and spent, fading."""
+
+    value: float
+    gained: float = 0.0
+    spent: float = 1.0
+
+    def learn(self, gained: float, spent: float) -> None:
+        self.gained, self.spent = 0.8 * self.gained + gained, 0.8 * self.spent + spent
+
+    def rate(self) -> float:
+        return self.gained / self.spent
+
+
+def promising(settings: Sequence[Setting]) -> Setting:
+    return max(settings, key=Setting.rate)
+
+
+class Annealing(Operator):
+    """Not done in steps, but in lots: each takes results of the one before."""
+
+    name, share = "annealing", 0.4
+
+    def __init__(self, asked: SearchQuestion) -> None:
+        super().__init__(asked, 0)
+        self.pool = asked.pool
+        self.local = LocalSearch(asked.problem, asked.budget, asked.limits.seed)
+        self.starts = [Setting(value) for value in (_BEST, _OTHERS)]
+        self.temperatures = [Setting(value / len(asked.given)) for value in _TEMPERATURES]
+        self.prices = [Setting(value) for value in _PRICES]
+        self.lengthen(_SHORTEST)
+        self.goes = self.others = 0
+        self.worth: tuple[int, int] | None = None  # of the pool, when goes of the longest kind found nothing
+
+    def ready(self) -> bool:
+        return bool(self.pool.entries) and self.worth != self.pool.worth
+
+    def lengthen(self, length: float) -> None:
+        self.length = length
+        self.work = int(_WIDTH * length * self.asked.moves)
+
+    def fill(self, work: int) -> None:
+        """So much work on the processors but one."""
+        clock = self.asked.limits.clock
+        until = clock.work.spent + work
+        while clock.work.spent + self.work <= until and self.ready() and not self.asked.done():
+            self.lot(1)
+
+    def lot(self, taken: int) -> None:
+        """`taken`: processors that something else is at work on."""
+        before, moves = self.pool.worth, int(self.length * self.asked.moves)
+        chosen = [self._setting(turn) for turn in range(_WIDTH)]
+        entries = [self._entry(start.value) for start, _, _ in chosen]
+        calls = [self._go(entry, heat.value, price.value, moves) for entry, (_, heat, price) in zip(entries, chosen)]
+        for entry, settings, (order, _) in zip(entries, chosen, side_by_side(calls, taken), strict=True):
+            found = self.pool.offer(order, self.name, entry.origin)
+            gained = 0.0 if found is None else self.asked.gain(before, found.worth)
+            for setting in settings:
+                setting.learn(gained, self.length)
+        self.asked.limits.clock.spend(moves=moves * len(calls))
+        if self.pool.worth == before:
+            if self.length == _LONGEST:
+                self.worth = before
+            if self.length < _LONGEST and 2 * self.work <= _PART * self.asked.limits.clock.work.spent:
+                self.lengthen(2 * self.length)
+        else:
+            self.worth = None
+
+    def _entry(self, start: float) -> Contender:
+        """The best, or the others in turn."""
+        entries = self.pool.entries
+        if start == _BEST or len(entries) == 1:
+            return entries[0]
+        self.others += 1
+        return entries[1 + self.others % (len(entries) - 1)]
+
+    def _setting(self, turn: int) -> tuple[Setting, Setting, Setting]:
+        """The most promising in half of the goes, and every one in turn."""
+        if turn < _EXPLOIT:
+            return promising(self.starts), promising(self.temperatures), promising(self.prices)
+        place = self.goes + turn
+        chosen = (settings[place % len(settings)] for settings in (self.starts, self.temperatures, self.prices))
+        start, temperature, price = chosen
+        return start, temperature, price
+
+    def _go(self, entry: Contender, temperature: float, price: float, moves: int) -> Callable[[], WentTo]:
+        self.goes += 1
+        cooling = self.local.cool(self.goes * _SEEDS, moves, temperature, price)
+        call = partial(self.local.descend, entry.steps, cooling, self.asked.limits.clock, bool(self.goes % 2))
+        return self.asked.best.ledger.counted(self.name, call)

@@ -1,0 +1,70 @@
+"""What all operators of one search share: the question, the best so far, the pool, and when it is enough."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+
+from solvers.methods.auto.pool import OrderPool
+from solvers.orders.best import Best
+from solvers.orders.bounds import PeakBound, cost_bound, peak_bound
+from solvers.pebbles.copies import Copies
+from solvers.problem import Limits, Problem
+from solvers.stopping import Standing, usual
+from solvers.updates import following_readers
+
+_MOVES, _PER_NODE = (2_000, 200_000), 400  # of a usual go
+
+
+class SearchQuestion:
+    """`problem` is searched in; `as_asked` is the problem itself, where updates come after the readers of what they
+    write over."""
+
+    def __init__(self, problem: Problem, budget: int, limits: Limits) -> None:
+        self.as_asked, self.problem, self.budget = problem, following_readers(problem), budget
+        self.limits = limits = replace(limits, clock=limits.clock.own())
+        self.enough = usual(limits.gap, limits.clock)
+        self.best = Best(problem, budget, limits)
+        self.pool = OrderPool(self.best)
+        self.total = max(1, sum(node.cost for node in problem.nodes))
+        self.floor: float = cost_bound(problem)  # of the cost of every schedule
+        self.best.raise_bound(self.floor, "")
+        self.least = peak_bound(problem)
+        self.no_plan = False
+        self.given = tuple(range(len(problem.nodes)))
+        self.moves = min(max(_PER_NODE * len(self.given), _MOVES[0]), _MOVES[1])
+        self.walked: list[tuple[int, ...]] = []
+
+    @property
+    def infeasible(self) -> bool:
+        return self.no_plan or self.least.peak > self.budget
+
+    def done(self) -> bool:
+        best = self.best
+        known = Standing(best.cost, self.floor, self.limits.clock.work.spent, best.won_at)
+        return self.infeasible or any(enough(known) for enough in self.enough)
+
+    def aside(self, work: int | None = None) -> Limits:
+        """Limits for a step beside others, which counts its own work; `work`: how much it may take."""
+        return replace(self.limits.silent(), clock=replace(self.limits.clock.timed(), most=work))
+
+    def dearer(self, times: float) -> bool:
+        """Whether nothing fits that costs at most so many times everything once."""
+        return self.best.cost is None or self.best.cost > self.total * times
+
+    def raise_floor(self, bound: float, by: str) -> bool:
+        self.floor = max(self.floor, bound)
+        return self.best.raise_bound(bound, by)
+
+    def raise_least(self, found: PeakBound) -> None:
+        self.least = max(self.least, found, key=lambda bound: bound.peak)
+
+    def gain(self, before: tuple[int, int], worth: tuple[int, int]) -> float:
+        """How much less an order lacks than another, as a share of that; or how much less it costs, as a share of the
+        cost of everything once."""
+        (lacked, cost), (lacks, costs) = before, worth
+        return max(0.0, (lacked - lacks) / lacked if lacked else 0.0 if lacks else (cost - costs) / self.total)
+
+    @cached_property
+    def copies(self) -> Copies:
+        return Copies(self.as_asked)

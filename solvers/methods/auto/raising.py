@@ -1,0 +1,66 @@
+"""The bound over all orders, a round at a time, and the orders that its relaxations suggest.
+
+A relaxation is posed in a step of its own: its size says how long the search of it takes.
+
+Invariant: `asked.floor` only rises, and holds for every order that fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from solvers.clock import ITERATION_MOVES
+from solvers.methods.anyorder.bound import BoundSearch
+from solvers.methods.auto.operator import Offer, Operator, Step
+from solvers.methods.auto.pool import Contender
+from solvers.methods.auto.question import SearchQuestion
+from solvers.problem import Limits, Progress
+from solvers.updates import in_time
+
+_POSED = 100  # moves that it takes to pose a relaxation, for each read of a node
+
+
+class Raising(Operator):
+    name, share = BoundSearch.NAME, 0.3
+
+    def __init__(self, asked: SearchQuestion) -> None:
+        self.below = BoundSearch(asked.as_asked, asked.budget)  # bounds hold without updates too: for more orders then
+        self.posing = _POSED * sum(len(node.reads) for node in asked.problem.nodes)
+        self.searched = False  # whether the last step was a search
+        super().__init__(asked, self.posing)
+
+    def ready(self) -> bool:
+        return not self.below.done
+
+    def begin(self) -> Step:
+        best, below, seconds = self.asked.best, self.below, self.below.seconds
+        below.known = None if best.fitting is None else best.fitting.steps()
+        enough = None if best.cost is None else best.cost / (1 + self.asked.limits.gap)
+        self.searched = below.prepared
+
+        def step(limits: Limits) -> list[Offer]:
+            before = below.work
+            if self.searched:
+                below.go_on(1, limits, enough)
+                best.ledger.spent(self.name, below.seconds - seconds)
+            else:
+                below.prepare(limits)
+                limits.clock.spend(moves=self.posing)
+            limits.clock.spend(iterations=below.work - before)
+            if not self.searched or below.order is None:
+                return []
+            return [Offer(np.array(in_time(self.asked.as_asked, below.order), np.int64), self.name)]
+
+        return step
+
+    def end(self, entries: Sequence[Contender | None]) -> None:
+        asked, below = self.asked, self.below
+        if not below.prepared:
+            self.work = self.posing
+        elif not self.searched:
+            self.work = ITERATION_MOVES * below.expected()
+        if asked.raise_floor(below.bound, self.name):
+            asked.limits.report(Progress(asked.limits.clock.elapsed(), bound=asked.floor))
+        asked.no_plan = asked.no_plan or below.infeasible

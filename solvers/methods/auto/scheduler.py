@@ -1,0 +1,93 @@
+"""Gives work to operators by what they gain: each has a share in any case, and the rest goes to those that gain most.
+
+Whose next step would end first, if each worked all the time at its share, is next (weighted fair queueing: A. Demers et
+al., "Analysis and Simulation of a Fair Queueing Algorithm", SIGCOMM 1989, section 2.2). So a long step waits until
+short ones have had their turns.
+
+Invariant: work and gains are counted, never timed, so that without a time-out the same steps come in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+from solvers.methods.auto.annealing import Annealing
+from solvers.methods.auto.operator import Operator
+from solvers.methods.auto.question import SearchQuestion
+
+_FADING = 0.7  # of what an operator gained and spent before, at each of its steps: what is new tells most
+
+
+class Account:
+    """What one operator has had."""
+
+    def __init__(self, operator: Operator) -> None:
+        self.operator = operator
+        self.served = 0.0  # work by its share, as in fair queueing
+        self.gained, self.spent = 0.0, 1.0  # fading
+        self.waiting = False
+
+    def is_ready(self, now: float) -> bool:
+        """Whoever was not ready gets nothing for that time."""
+        before, self.waiting = self.waiting, self.operator.ready()
+        if self.waiting and not before:
+            self.served = max(self.served, now)
+        return self.waiting
+
+    def rate(self) -> float:
+        return self.gained / self.spent
+
+
+class Scheduler:
+    """`annealing` has its own turns, and goes on beside the steps of others."""
+
+    def __init__(self, asked: SearchQuestion, operators: Sequence[Operator], annealing: Annealing) -> None:
+        self.asked, self.annealing = asked, annealing
+        self.accounts = [Account(operator) for operator in (annealing, *operators)]
+        self.now = 0.0  # what whoever was served last had when its step began
+
+    def step(self) -> bool:
+        """One step; False if nobody is ready."""
+        ready = [account for account in self.accounts if account.is_ready(self.now)]
+        if not ready:
+            return False
+        rates = sum(account.rate() for account in ready)
+        spare = max(0.0, 1 - sum(account.operator.share for account in ready))
+
+        def share(account: Account) -> float:
+            return account.operator.share + (spare * account.rate() / rates if rates else 0.0)
+
+        chosen = min(ready, key=lambda account: account.served + account.operator.work / share(account))
+        self.now = max(chosen.served, self.now)
+        worth, floor, part = self.asked.pool.worth, self.asked.floor, share(chosen)
+        spent, beside = self._run(chosen.operator)
+        chosen.served += spent / part
+        self.accounts[0].served += beside / share(self.accounts[0])
+        gained = self.asked.gain(worth, self.asked.pool.worth) + (self.asked.floor - floor) / self.asked.total
+        chosen.gained = _FADING * chosen.gained + gained
+        chosen.spent = _FADING * chosen.spent + spent
+        return True
+
+    def _run(self, operator: Operator) -> tuple[int, int]:
+        """A step in a thread of its own, beside as much annealing: the work of each. Neither receives results of the
+        other before both have ended, so that it does not matter which is faster."""
+        asked, clock = self.asked, self.asked.limits.clock
+        before = clock.work.spent
+        if operator is self.annealing:
+            self.annealing.lot(0)
+            return max(1, clock.work.spent - before), 0
+        limits = asked.aside(operator.most)
+        step = asked.best.ledger.counted(operator.name, partial(operator.begin(), limits))
+        with ThreadPoolExecutor(1) as beside:
+            going = beside.submit(step)
+            self.annealing.fill(operator.work)
+            filled = clock.work.spent - before
+            offers = going.result()
+        entries = [asked.pool.offer(*offer) for offer in offers]
+        operator.work = max(1, limits.clock.work.spent)
+        clock.spend(moves=operator.work)
+        spent = operator.work
+        operator.end(entries)
+        return spent, filled
