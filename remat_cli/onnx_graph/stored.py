@@ -29,6 +29,12 @@ def is_beside(tensor: onnx.TensorProto) -> bool:
     return bool(tensor.data_location == onnx.TensorProto.EXTERNAL)
 
 
+def files_beside(model: onnx.ModelProto, path: Path) -> set[Path]:
+    """The files that the model's tensors lie in."""
+    places = (entry.value for tensor in tensors(model) for entry in tensor.external_data if entry.key == "location")
+    return {path.resolve().parent / place for place in places}
+
+
 def leave_beside(model: onnx.ModelProto, path: Path) -> None:
     """Make `array_of` find what the file's initializers hold, which is not read; other tensors are brought in."""
     folder = path.resolve().parent

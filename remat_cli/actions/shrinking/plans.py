@@ -44,7 +44,6 @@ from solvers.problem import Limits
 from solvers.registry import DEFAULT
 
 ANY_BYTES = 1 << 60  # more than any model holds
-WEIGHTS = ".data"  # what the file of a model's weights is called after the model
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +77,11 @@ def write_files(plan: Planned, name: str, target: str, folder: Path, feeds: Path
     """The files of the plan, called by that name, in a folder of their own. Raises Failed."""
     folder.mkdir()
     path, threads = folder / name, devices.find("cpu").threads
+    apart = weights_beside(path)
     model = emitting.emit(plan).model if target == PYTHON else _robust(plan)
-    put_apart(model, folder, name + WEIGHTS)
+    put_apart(model, folder, apart.name)
     write_whole(path, model.SerializeToString(deterministic=True))
-    weights = [one for one in (folder / (name + WEIGHTS),) if one.exists()]
+    weights = [apart] if apart.exists() else []
     if target not in (C, PYTHON):
         return PlanFiles(SessionOf(path, LEAN_SESSION, threads), (*weights, path))
     with MeteredProcess(path, IN_C if target == C else STRICT, feeds, limits.clock, threads) as program:
@@ -112,6 +112,10 @@ def _plan_of_file(path: Path, seen: dict[str, object], limits: Limits) -> Path:
     plan = plan_beside(path)
     planfile.write(replace(made, budget=max(held, made.peak), placement=seen, promises=promise), plan)
     return plan
+
+
+def weights_beside(model: Path) -> Path:
+    return model.with_name(f"{model.name}.data")
 
 
 def plan_beside(model: Path) -> Path:

@@ -23,13 +23,23 @@ from remat_cli.actions.shrinking.child import STRICT
 from remat_cli.actions.shrinking.choosing import Recommended, choose
 from remat_cli.actions.shrinking.meter import Failed
 from remat_cli.actions.shrinking.metering import SessionOf, WayTrials
-from remat_cli.actions.shrinking.plans import measured, opened, plan_beside, planned, unmeasured, write_files
+from remat_cli.actions.shrinking.plans import (
+    measured,
+    opened,
+    plan_beside,
+    planned,
+    unmeasured,
+    weights_beside,
+    write_files,
+)
 from remat_cli.actions.shrinking.preparing import fused, prepare
 from remat_cli.actions.shrinking.ways import AS_IT_IS, LEAN, PYTHON, C, RunWay, TriedWay
-from remat_cli.errors import BadInput, RematError
+from remat_cli.errors import BadInput, InTheWay, RematError
 from remat_cli.formats import placesfile
 from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.model.graph import Graph
+from remat_cli.onnx_graph.load import load
+from remat_cli.onnx_graph.stored import files_beside
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.results.memory import Memory
 from solvers.clock import Clock
@@ -154,10 +164,18 @@ def folder_for(output: Path) -> Iterator[Path]:
 def check_places(output: Path, target: str, model: Path) -> None:
     """Refuse a place where something else stands."""
     check_place(output, FileKind.MODEL, model)
+    weights = weights_beside(output)
+    if weights.exists() and (not output.exists() or _reads(model, weights)):
+        raise InTheWay(f"{weights} is in the way: {output.name} has its weights there; write elsewhere")
     if target == PYTHON:
         check_place(plan_beside(output), FileKind.PLAN, model)
     if target == C:
         check_place(placesfile.beside(output), FileKind.PLACES, model)
+
+
+def _reads(model: Path, file: Path) -> bool:
+    """Whether the model has tensors in that file."""
+    return any(own.exists() and own.samefile(file) for own in files_beside(load(model)[0], model))
 
 
 @dataclass(frozen=True, slots=True)
