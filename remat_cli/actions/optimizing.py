@@ -53,6 +53,9 @@ def fuse(
     if _stored(made) > MOST_GROWTH * before:
         less = optimize(content, tensors, level, without=(*without, *WIDENS), folded=FOLDED_BYTES)
         made = less if _stored(less) < _stored(made) else made
+    kept = [entry for entry in made.metadata_props if entry.key != SAYS]
+    del made.metadata_props[:]
+    made.metadata_props.extend(kept)
     made.metadata_props.add(key=SAYS, value=_origin(digest, level))
     return made
 

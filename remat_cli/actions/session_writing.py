@@ -23,13 +23,14 @@ from remat_cli.actions.writing_over import written_in_any_order, written_in_orde
 from remat_cli.errors import BadInput, RematError
 from remat_cli.fences import bind_to
 from remat_cli.formats.files import write_whole
-from remat_cli.formats.planfile import seen_threads
+from remat_cli.formats.planfile import SEEN_LAYOUT, seen_threads
 from remat_cli.model.sessions import REMAT
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.notes.words import sentences
 from remat_cli.onnx_graph.apart import WEIGHTS, put_apart
 from remat_cli.planning.loading import load_planned
 from remat_cli.planning.plans.planned import Planned
+from remat_cli.runtime.optimized import layout_block
 from remat_cli.runtime.session import placement_in
 from remat_cli.runtime.table import Table
 from remat_cli.training.failing import WrittenState
@@ -38,7 +39,14 @@ from remat_cli.training.frame import frame_of
 MODEL, FRAME, PLACES = "model.onnx", "frame.onnx", "places"
 
 
+OTHER_PROCESSOR = (
+    "{} was made on another kind of processor: it has the layouts of convolutions that onnxruntime chose there, and"
+    " would give other results here; run 'remat shrink' on this one"
+)
+
+
 def write_parts(plan: Planned, folder: Path) -> SessionParts:
+    _check_layout(plan)
     emitted, recorded, graph = emitting.emit(plan), plan.recorded, plan.subject.graph
     original = plan.subject.path.resolve()
     model, tensors = _files(emitted, original, folder)
@@ -57,6 +65,12 @@ def write_parts(plan: Planned, folder: Path) -> SessionParts:
         notes=sentences(note for note in plan.subject.notes if note.kind == PlanNote.WRITES_OVER),
         frame=str(_frame(emitting.graph_of(plan).model, folder)),
     )
+
+
+def _check_layout(plan: Planned) -> None:
+    layout = (plan.recorded.placement or {}).get(SEEN_LAYOUT)
+    if layout is not None and layout != layout_block():
+        raise BadInput(OTHER_PROCESSOR.format(plan.path or plan.subject.path))
 
 
 def _written(plan: Planned, emitted: Emitted) -> WrittenState:

@@ -30,6 +30,7 @@ FORMAT = "remat-plan/1"
 MOST_PIECES = 1 << 16
 MOST_COST = 1 << 60  # nanoseconds, or bytes
 SEEN_THREADS = "threads"  # of places that runs showed
+SEEN_LAYOUT = "layout"  # and how many channels lie together in the model's layouts, where it has any
 FILE, AS_RUN = "file", "as run"  # the ops of the schedule: the model's own, or the kernels that a default session runs
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import onnx
@@ -20,6 +21,25 @@ LEVELS["all"] = "ORT_ENABLE_ALL"  # the level of a session with default options
 SAYS = "remat.optimized"  # metadata key of a model that was written to a file after optimization
 # optimizers that choose this machine's layouts of convolutions; every session chooses them anew
 LAYOUTS = ("NchwcTransformer",)
+
+
+LAID_OUT = "com.microsoft.nchwc"  # the domain of ops that run in them
+
+
+@cache
+def layout_block() -> int:
+    """How many channels lie together in the layouts of convolutions that onnxruntime chooses on this processor; 0 where
+    it chooses none. Weights in these layouts give other results where another number lies together."""
+    weights = onnx.helper.make_tensor("w", onnx.TensorProto.FLOAT, [8, 16, 1, 1], [0.0] * 128)
+    x, y = (onnx.helper.make_tensor_value_info(name, 1, [1, size, 4, 4]) for name, size in (("x", 16), ("y", 8)))
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Conv", ["x", "w"], ["y"])], "layouts", [x], [y], [weights])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=8)
+    made = optimize(model.SerializeToString(), Path())
+    return int(made.graph.initializer[0].dims[0]) if any(map(is_laid_out, made.graph.node)) else 0
+
+
+def is_laid_out(node: onnx.NodeProto) -> bool:
+    return bool(node.domain == LAID_OUT)
 
 
 def level_named(name: str) -> object:

@@ -13,9 +13,11 @@ from pathlib import Path
 import onnx
 
 from profiles import device as devices
+from profiles.running import CannotRun
 from profiles.survey import SurveyProgress
 from remat_cli.actions import emitting
-from remat_cli.actions.pieces_asked import PiecesAsked
+from remat_cli.actions.optimizing import fuse
+from remat_cli.actions.pieces_asked import OFF, PiecesAsked
 from remat_cli.actions.piecing import in_pieces
 from remat_cli.actions.profiling import ProfileQuestion, profile
 from remat_cli.actions.questions import Question
@@ -27,7 +29,7 @@ from remat_cli.actions.shrinking.ways import LEAN, PYTHON, C
 from remat_cli.actions.solving import ask
 from remat_cli.formats import placesfile, planfile
 from remat_cli.formats.files import write_whole
-from remat_cli.formats.planfile import SEEN_THREADS
+from remat_cli.formats.planfile import SEEN_LAYOUT, SEEN_THREADS
 from remat_cli.model.sessions import DEFAULT as DEFAULT_SESSION
 from remat_cli.model.sessions import STRICT as STRICT_SESSION
 from remat_cli.onnx_graph.apart import put_apart
@@ -38,11 +40,13 @@ from remat_cli.planning.search.untouched import fitting_already
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.results.memory import Memory
 from remat_cli.rewrite import rewrite
+from remat_cli.runtime.optimized import is_laid_out, layout_block
 from remat_cli.runtime.session import placement_in
 from solvers.clock import Clock
 from solvers.problem import Limits
 from solvers.registry import DEFAULT
 
+MERGES = ("CommonSubexpressionElimination",)  # what is computed again, into what it was computed first
 ANY_BYTES = 1 << 60  # more than any model holds
 
 
@@ -73,6 +77,18 @@ def planned(subject: Subject, pieces: str, slower: float, limits: Limits, memory
     return Planned(plan_file(found), found.subject) if found.found else None
 
 
+def laid_out(plan: Planned, path: Path, limits: Limits) -> Planned | None:
+    """The plan's ops, in pieces or whole, in the layouts that a stock session chooses for this machine, which it does
+    around pieces too; in an order of their own, as there are others to convert layouts."""
+    emitted = emitting.emit(plan).model
+    try:
+        made = fuse(emitted, path.parent, plan.recorded.model.sha256, without=MERGES)
+    except CannotRun:
+        return None
+    write_whole(path, made.SerializeToString(deterministic=True))
+    return planned(unmeasured(path), OFF, 0.0, limits, None)
+
+
 def write_files(plan: Planned, name: str, target: str, folder: Path, feeds: Path, limits: Limits) -> PlanFiles:
     """The files of the plan, called by that name, in a folder of their own. Raises Failed."""
     folder.mkdir()
@@ -90,7 +106,8 @@ def write_files(plan: Planned, name: str, target: str, folder: Path, feeds: Path
         places = placesfile.beside(path)
         placesfile.write(placement_in(seen), places)
         return PlanFiles(SessionOf(path, IN_C, threads), (*weights, path, places))
-    opened = _plan_of_file(path, {**seen, SEEN_THREADS: threads}, limits)
+    layout = {SEEN_LAYOUT: layout_block()} if any(map(is_laid_out, model.graph.node)) else {}
+    opened = _plan_of_file(path, {**seen, SEEN_THREADS: threads, **layout}, limits)
     return PlanFiles(SessionOf(opened, PLANNED, threads), (*weights, path, opened))
 
 

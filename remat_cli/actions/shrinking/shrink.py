@@ -24,6 +24,7 @@ from remat_cli.actions.shrinking.choosing import Recommended, choose
 from remat_cli.actions.shrinking.meter import Failed
 from remat_cli.actions.shrinking.metering import SessionOf, WayTrials
 from remat_cli.actions.shrinking.plans import (
+    laid_out,
     measured,
     opened,
     plan_beside,
@@ -40,6 +41,7 @@ from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.model.graph import Graph
 from remat_cli.onnx_graph.load import load
 from remat_cli.onnx_graph.stored import files_beside
+from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.results.memory import Memory
 from solvers.clock import Clock
@@ -49,6 +51,7 @@ PROFILE_SHARE = 0.3  # of the time that is left, for what ops cost
 WHOLE_SHARE = 0.15  # for the order of whole ops
 WHOLE = "whole ops, planned"
 PIECES_SHARE, LAST_SHARE = 0.4, 0.8  # for pieces; and for exact ones where bits changed, or fewer where they take long
+CUTTING_SHARE = 0.7  # of the time for pieces, before they are ordered in this machine's layouts
 RUNS_FOR_A_WAY = 9  # about as many runs as one way is tried with, its places included
 
 
@@ -109,8 +112,8 @@ class Shrinking:
     def _plan(self, graph: Graph, search: _Search) -> None:
         if self._is_over(search):
             return
-        laid_out = unmeasured(fused(self.model, graph, self.folder, layouts=True))
-        self._try(search, laid_out, _Attempt(WHOLE, OFF, 0.0, WHOLE_SHARE))
+        whole = unmeasured(fused(self.model, graph, self.folder, layouts=self.checks_layouts))
+        self._try(search, whole, _Attempt(WHOLE, OFF, 0.0, WHOLE_SHARE))
         if self._is_over(search):
             return
         plain = fused(self.model, graph, self.folder, layouts=False)
@@ -124,6 +127,11 @@ class Shrinking:
                 self._try(search, subject, _Attempt("in fewer pieces", AUTO, slower, LAST_SHARE))
         elif not tried.outputs.same and search.trials.is_same(SessionOf(plain, STRICT), self.clock):
             self._try(search, subject, _Attempt("in exact pieces", EXACT, slower, LAST_SHARE))
+
+    @property
+    def checks_layouts(self) -> bool:
+        """Whether a file may have this machine's layouts: where it is opened by remat, which refuses it elsewhere."""
+        return self.asked.target == PYTHON
 
     def finish(self) -> Shrunk:
         """Move whole files to where they belong, what programs open last."""
@@ -187,6 +195,10 @@ class _Attempt:
     slower: float
     share: float
 
+    @property
+    def place(self) -> str:
+        return self.name.replace(" ", "-")
+
 
 @dataclass(frozen=True, slots=True)
 class _Search:
@@ -212,14 +224,24 @@ class _Search:
         work, asked = self.work, self.work.asked
         work.listeners.doing(f"planning: {attempt.name}")
         clock = work.clock.within(attempt.share * (work.clock.left() - self.seconds))
-        plan = planned(subject, attempt.pieces, attempt.slower, Limits(clock, seed=asked.seed), work.memory)
-        if plan is None or (attempt.pieces != OFF and not plan.recorded.pieces):
+        plan = self._plan(subject, attempt, Limits(clock, seed=asked.seed))
+        if plan is None:
             return None
         work.listeners.doing(f"running: {attempt.name}")
         way = RunWay(attempt.name, opened(work.output, asked.target), written=True)
-        place, whole = work.folder / attempt.name.replace(" ", "-"), Limits(work.clock, seed=asked.seed)
+        place, whole = work.folder / attempt.place, Limits(work.clock, seed=asked.seed)
         try:
             made = write_files(plan, work.output.name, asked.target, place, self.trials.feeds, whole)
         except Failed as why:
             return TriedWay(way, failed=str(why), late=why.late)
         return self.trials.tried(way, made.run, work.clock, made.files)
+
+    def _plan(self, subject: Subject, attempt: _Attempt, limits: Limits) -> Planned | None:
+        if attempt.pieces == OFF:
+            return planned(subject, OFF, attempt.slower, limits, self.work.memory)
+        cut = planned(subject, attempt.pieces, attempt.slower, limits.share(CUTTING_SHARE), self.work.memory)
+        if cut is None or not cut.recorded.pieces:
+            return None
+        if not self.work.checks_layouts:
+            return cut
+        return laid_out(cut, self.work.folder / f"{attempt.place}.onnx", limits) or cut

@@ -12,6 +12,7 @@ import pytest
 
 import remat_cli as remat
 from remat_cli.actions.optimizing import fuse
+from remat_cli.actions.session_writing import write_parts
 from remat_cli.actions.shrinking.asked import ShrinkListeners, ShrinkQuestion
 from remat_cli.actions.shrinking.child import LEAN as LEAN_SESSION
 from remat_cli.actions.shrinking.choosing import choose
@@ -19,6 +20,8 @@ from remat_cli.actions.shrinking.meter import Failed, MeteredProcess
 from remat_cli.actions.shrinking.preparing import prepare
 from remat_cli.actions.shrinking.shrink import Shrinking
 from remat_cli.actions.shrinking.ways import AS_IT_IS, LEAN, Outputs, RunWay, TriedWay, compared
+from remat_cli.formats.planfile import SEEN_LAYOUT
+from remat_cli.runtime.optimized import layout_block
 from solvers.clock import Clock
 
 MB = 1_000_000
@@ -176,6 +179,18 @@ def test_a_model_that_is_refused_is_measured_on_the_inputs_that_are_given(tmp_pa
     assert [one.way for one in found.tried if one.ran] == [AS_IT_IS, LEAN]
     assert found.refused
     assert not found.files
+
+
+def test_layouts_of_another_processor_are_refused(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights that lie in other blocks would give other results, without a word."""
+    plan = remat.solve(model, minimize="peak", work_limit=10, cache=False)
+    recorded = plan.recorded
+    assert recorded.placement is not None
+    here = {**recorded.placement, SEEN_LAYOUT: layout_block()}
+    write_parts(replace(plan, recorded=replace(recorded, placement=here)), tmp_path)
+    there = {**here, SEEN_LAYOUT: layout_block() + 8}
+    with pytest.raises(remat.BadInput, match="another kind of processor"):
+        write_parts(replace(plan, recorded=replace(recorded, placement=there)), tmp_path)
 
 
 @pytest.mark.slow
