@@ -5,7 +5,7 @@
 
 The models have the shapes of well-known ones and random weights, and inputs are random, by the seed 0. Bytes are beyond
 what the process held before its session, loading included. `against` is the share of what is held with two options of
-ONNX Runtime.
+ONNX Runtime, or as it is where that is less.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """What `shrink` says: a row for each way as soon as it was tried, what is recommended, and the same as an object.
 
-Invariant: gains are held against two options of onnxruntime, which cost no tool, and the words say so.
+Invariant: gains are held against the leanest way that needs no tool, mostly two options of onnxruntime, and the words
+say which.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ def _recommended(choice: Recommended, found: Shrunk) -> str:
     if not best.way.written:
         than = f"{show_bytes(best.peak)} where the model as it is holds {show_bytes(found.tried[0].peak)}"
         return f"recommended: two options, no new file: {best.way.sets}: {than}"
-    than = f"{show_bytes(best.peak)} where the model with {against.way.name} holds {show_bytes(against.peak)}"
+    other = "the model as it is" if against.way == AS_IT_IS else f"the model with {against.way.name}"
+    than = f"{show_bytes(best.peak)} where {other} holds {show_bytes(against.peak)}"
     return f"recommended: {best.way.name}: {than} (-{show_share(choice.saved)}); open {best.way.sets}"
 
 

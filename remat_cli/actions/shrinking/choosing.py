@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from remat_cli.actions.shrinking.ways import LEAN, TriedWay
+from remat_cli.actions.shrinking.ways import TriedWay
 
 CLEARLY = 0.95  # of what is held with less to do
 
@@ -17,7 +17,7 @@ CLEARLY = 0.95  # of what is held with less to do
 @dataclass(frozen=True, slots=True)
 class Recommended:
     """`best`: what is recommended, which may be the model as it is. `without`: the leanest way that needs no new file.
-    `against`: what gains are held against: two options of onnxruntime, where the model runs with them."""
+    `against`: what gains are held against: two options of onnxruntime, or the model as it is where that holds less."""
 
     best: TriedWay
     without: TriedWay
@@ -38,7 +38,7 @@ def choose(tried: Sequence[TriedWay], slower: float) -> Recommended:
     """Of ways that were tried, the model as it is first."""
     good = [one for one in tried if is_good(one, tried[0], slower)]
     without = _leaner(tried[0], [one for one in good if not one.way.written])
-    against = next((one for one in tried if one.way == LEAN and one.ran), tried[0])
+    against = min((one for one in tried if one.ran and not one.way.written), key=lambda one: one.peak)
     return Recommended(_leaner(without, [one for one in good if one.way.written]), without, against)
 
 

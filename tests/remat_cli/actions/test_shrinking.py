@@ -111,7 +111,7 @@ def test_a_program_that_cannot_run_says_why_and_one_that_is_late_is_ended(model:
 def test_what_is_recommended_ran_in_time_with_outputs_that_are_near(lean: TriedWay, new: TriedWay, best: str) -> None:
     choice = choose((FIRST, lean, new), 0.1)
     assert choice.best.way.name == best
-    assert choice.against is lean
+    assert choice.against is (lean if lean.peak < FIRST.peak else FIRST)
 
 
 def test_outputs_are_the_same_near_or_other() -> None:
