@@ -17,6 +17,7 @@ from remat_cli.torch.device_memory import usable_bytes
 from remat_cli.torch.lowering import Lowered
 from remat_cli.torch.reading import tensors_of
 from remat_cli.torch.sharing import GraphRoom
+from remat_cli.torch.wrapped import bucket_bytes
 from solvers.schedule import baseline
 
 FIT = "fit"
@@ -25,23 +26,26 @@ FIT = "fit"
 @dataclass(slots=True)
 class Allowance:
     """`budget`: None for the device's free memory. `beside`: bytes that others hold throughout. `earlier`: the most
-    bytes of gradients that a step was seen to begin with, as where they are accumulated. `told`: the user said what is
-    held besides."""
+    bytes of gradients that a step was seen to begin with, as where they are accumulated. `buckets`: the bytes in which
+    ranks gather their gradients. `told`: the user said what is held besides."""
 
     budget: Budget | None
     beside: int = 0
     earlier: int = 0
+    buckets: int = 0
     told: bool = False
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
 
     def look_ahead(self, given: Sequence[Any]) -> None:
-        """Leave room for what optimizers of these tensors will hold, where nobody said what is held besides."""
+        """Leave room for the buckets of these tensors' gradients, and for what optimizers of them will hold, where
+        nobody said what is held besides."""
+        self.buckets = max(self.buckets, bucket_bytes(given))
         if self.budget is None and not self.told:
             self.beside = state_to_come(given)
 
     def bytes(self, whole: int, held: int) -> int:
         """The limit for graphs that hold `whole` bytes as written, `held` of which are there already."""
-        others = self.beside + self.earlier
+        others = self.beside + self.earlier + self.buckets
         if self.budget is None:
             return usable_bytes(self.device) + held - others
         return self.budget.bytes(whole + others) - others

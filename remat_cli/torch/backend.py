@@ -104,10 +104,12 @@ class _Graph:
         return op_by_op(graph, step, begin)
 
     def backward(self, graph: fx.GraphModule, _: Any) -> Compiled:
-        def begin(_: list[Any]) -> None:
-            self.backend.step.begin_backward(self.number)
+        step = self.backend.step
 
-        return op_by_op(graph, self.backend.step, begin)
+        def begin(arguments: list[Any]) -> None:
+            step.begin_backward(self.number, arguments)
+
+        return op_by_op(graph, step, begin, step.end_backward)
 
 
 def _do_nothing(_: list[Any]) -> None:

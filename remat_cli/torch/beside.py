@@ -26,9 +26,14 @@ def bytes_beside(given: Beside) -> int:
 def state_to_come(given: Sequence[Any]) -> int:
     """The bytes of state that optimizers of these tensors are going to make: those that made none so far."""
     known = {id(tensor) for tensor in given}
-    found = [one for one in gc.get_objects() if isinstance(one, torch.optim.Optimizer) and not one.state]
+    found = [one for one in living(torch.optim.Optimizer) if not one.state]
     own = [one for one in found if any(id(p) in known for group in one.param_groups for p in group["params"])]
     return sum(state_bytes(optimizer) for optimizer in own)
+
+
+def living(kind: type[Any]) -> list[Any]:
+    """All objects of this kind in the process. Their own type is asked: a proxy of what is gone cannot be."""
+    return [one for one in gc.get_objects() if issubclass(type(one), kind)]
 
 
 def state_bytes(optimizer: torch.optim.Optimizer) -> int:

@@ -24,17 +24,27 @@ class Meter:
         self.watch(tuple(given))
 
     def watch(self, value: Any) -> None:
-        """Count these storages from now on, for as long as they live."""
+        """Count these storages from now on, for as long as they live, at the size that they have now."""
         for tensor in plain_tensors_of(value):
-            if not self.knows(tensor):
-                storage = tensor.untyped_storage()
-                self.alive[identity_of(storage)] = StorageWeakRef(storage), storage.nbytes()
-                self.most += storage.nbytes()
+            storage = tensor.untyped_storage()
+            key, size = identity_of(storage), storage.nbytes()
+            reference, known = self.alive.get(key, (None, 0))
+            if reference is None or reference.expired():
+                reference, known = StorageWeakRef(storage), 0
+            self.alive[key] = reference, size
+            self.most += size - known
 
     def knows(self, tensor: torch.Tensor) -> bool:
         """Whether the storage of a plain tensor is watched."""
         known = self.alive.get(identity_of(tensor.untyped_storage()))
         return known is not None and not known[0].expired()
+
+    def part(self, value: Any) -> int:
+        """The bytes of these tensors as far as they are watched."""
+        storages = {
+            identity_of(x.untyped_storage()): x.untyped_storage() for x in plain_tensors_of(value) if self.knows(x)
+        }
+        return sum(storage.nbytes() for storage in storages.values())
 
     def count(self) -> int:
         """The bytes that are alive now."""

@@ -89,6 +89,11 @@ def store_of_ranks() -> Any:
     return distributed.distributed_c10d._get_default_store()
 
 
+def state_of_shards(module: Any) -> Any:
+    """What a module that `fully_shard` divided holds."""
+    return module._get_fsdp_state()
+
+
 def identity_of(storage: Any) -> int:
     """A number that no other living storage has."""
     return int(storage._cdata)

@@ -36,9 +36,14 @@ class Metered(fx.Interpreter):
 
 
 def op_by_op(
-    module: fx.GraphModule, step: WholeStep, begin: Callable[[list[Any]], None], first: bool = True
+    module: fx.GraphModule,
+    step: WholeStep,
+    begin: Callable[[list[Any]], None],
+    end: Callable[[Any], None] | None = None,
+    first: bool = True,
 ) -> Compiled:
-    """The graph as a function that empties the list of arguments it is given. `begin` hears of each run.
+    """The graph as a function that empties the list of arguments it is given. `begin` hears of each run, and `end` of
+    the results of those that are metered.
 
     All runs of the first whole step are metered. `first`: so is the first run, whenever that is.
     """
@@ -55,7 +60,10 @@ def op_by_op(
             return run.forward(arguments)
         seen = True
         step.meter.watch(arguments)
-        return Metered(module, step.meter).boxed_run(arguments)
+        results = Metered(module, step.meter).boxed_run(arguments)
+        if end is not None:
+            end(results)
+        return results
 
     call._boxed_call = True  # type: ignore[attr-defined]
     return call

@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from torch import fx
-
 from remat_cli.torch.lowering import Lowered
 from solvers.orders.kept import kept_bound
 from solvers.problem import Problem
@@ -48,7 +46,6 @@ class Need:
     inputs: int = 0
     peak: int = 0
     saved: int = 0
-    gradients: int = 0
     least: int = 0
     handed: int = 0
 
@@ -61,14 +58,14 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class ForwardRun:
-    """A run of a graph's forward pass in a step. `waiting`: the graphs whose backward passes were still to come.
+    """A run of a graph in a step. `waiting`: the graphs whose backward passes were still to come when it began.
 
-    `shared`: bytes of its inputs that other graphs made.
+    `gradients`: bytes that other backward passes had left behind when its own began, beside what it was given.
     """
 
     graph: int
     waiting: tuple[int, ...]
-    shared: int
+    gradients: int = 0
 
 
 def need_of(lowered: Lowered) -> Need:
@@ -76,15 +73,12 @@ def need_of(lowered: Lowered) -> Need:
     problem, place, written = lowered.problem, lowered.boundary, lowered.as_written
     outcome = baseline(written.problem)[1]
     tangents = _bytes(problem, problem.nodes[place].writes)
-    returned = [node for node in lowered.joint.backward_outputs if isinstance(node, fx.Node)]
-    made = {buffer for node in returned for buffer in lowered.joint.buffers[node] if buffer.maker is not None}
     early = {value for node in problem.nodes[:place] for value in node.writes}
     return Need(
         ops=len(problem.nodes),
         inputs=problem.resident,
         peak=outcome.peak - problem.resident,
         saved=max(0, outcome.memory[written.boundary] - problem.resident - tangents),
-        gradients=sum(buffer.bytes for buffer in made),
         least=kept_bound(problem) - problem.resident,
         handed=_bytes(problem, [value for value in problem.outputs if value in early]),
     )
@@ -94,10 +88,8 @@ def whole_peak(needs: Sequence[Need], calls: Sequence[ForwardRun], given: int, s
     """The peak of the step when each graph holds this share of its memory. `given`: bytes of tensors that no graph
     makes."""
     return given + max(
-        sum(needs[graph].saved_at(share) for graph in call.waiting)
-        + _gradients(needs, calls, place)
-        + needs[call.graph].peak_at(share)
-        for place, call in enumerate(calls)
+        sum(needs[graph].saved_at(share) for graph in call.waiting) + call.gradients + needs[call.graph].peak_at(share)
+        for call in calls
     )
 
 
@@ -106,15 +98,14 @@ def divide(needs: Sequence[Need], calls: Sequence[ForwardRun], given: int, budge
     budget = max(budget, whole_peak(needs, calls, given, 0.0))
     share = _share(needs, calls, given, budget)
     rooms: dict[int, GraphRoom] = {}
-    for place, call in enumerate(calls):
+    for call in calls:
         need, known = needs[call.graph], rooms.get(call.graph)
         waiting = sum(needs[graph].saved_at(share) for graph in call.waiting)
         limit = budget - given - waiting + need.inputs
-        gradients = _gradients(needs, calls, place)
         rooms[call.graph] = GraphRoom(
             limit=min(limit, known.limit) if known else limit,
-            saved=need.saved_at(share),
-            gradients=max(gradients, known.gradients) if known else gradients,
+            saved=need.saved_at(share) if len(calls) > 1 else None,
+            gradients=max(call.gradients, known.gradients) if known else call.gradients,
         )
     return rooms
 
@@ -148,13 +139,6 @@ def furnish(lowered: Lowered, room: GraphRoom) -> Problem:
         sizes=(*problem.sizes, room.gradients),
         outputs=(*problem.outputs, left),
     )
-
-
-def _gradients(needs: Sequence[Need], calls: Sequence[ForwardRun], place: int) -> int:
-    """The bytes that backward passes of graphs leave behind which run while this call waits; each graph counts once."""
-    own = calls[place].graph
-    later = {c.graph: c.shared for c in calls[place + 1 :] if own in c.waiting and c.graph != own}
-    return sum(max(0, needs[graph].gradients - shared) for graph, shared in later.items())
 
 
 def _bytes(problem: Problem, values: Sequence[int]) -> int:

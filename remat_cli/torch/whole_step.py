@@ -25,6 +25,7 @@ from remat_cli.torch.partition import PlannedJoint
 from remat_cli.torch.private import at_the_end_of_backward, disable
 from remat_cli.torch.reading import plain_tensors_of
 from remat_cli.torch.sharing import ForwardRun, GraphRoom, Need, divide, need_of, whole_peak
+from remat_cli.torch.wrapped import held_by, sharded
 from remat_cli.units import show_bytes
 
 NOTHING = Need()  # for a graph without a plan
@@ -43,10 +44,12 @@ class WholeStep:
     # graph -> the number of its ops, and its room
     rooms: dict[int, tuple[int, GraphRoom]] = field(default_factory=dict)
     calls: list[ForwardRun] = field(default_factory=list)
-    waiting: list[int] = field(default_factory=list)
+    waiting: list[int] = field(default_factory=list)  # places in `calls`
     # messages about single graphs, which are dropped if the graphs together fit
     over: list[str] = field(default_factory=list)
     given: Meter = field(default_factory=Meter)  # tensors that no graph made
+    left: Meter = field(default_factory=Meter)  # what backward passes returned
+    around: list[Any] = field(default_factory=list)  # what divides the weights among ranks
     allowed: int | None = None  # bytes that the newest graph may hold, if its plan keeps to them
     earlier: Meter = field(default_factory=Meter)  # gradients that were there when its forward passes began
     grown: bool = False  # whether these are more than any step before it began with
@@ -83,12 +86,16 @@ class WholeStep:
         self._look_at_gradients(arguments)
         if self.settled:
             return
-        tensors = plain_tensors_of(arguments)
-        shared = [tensor for tensor in tensors if self.meter.knows(tensor) and not self.given.knows(tensor)]
-        known = {id(tensor) for tensor in shared}
-        self.given.watch([tensor for tensor in tensors if id(tensor) not in known])
-        self.calls.append(ForwardRun(graph, tuple(self.waiting), Meter(shared).most))
-        self.waiting.append(graph)
+        self.around = self.around or sharded(arguments)
+        self._look_beside(arguments)
+        self.calls.append(ForwardRun(graph, tuple(self.calls[place].graph for place in self.waiting)))
+        self.waiting.append(len(self.calls) - 1)
+
+    def _look_beside(self, arguments: list[Any]) -> None:
+        """Watch what is there besides what graphs made: what they are given, and what ranks hold."""
+        tensors = plain_tensors_of([arguments, held_by(self.around)])
+        self.given.made([x for x in tensors if self.given.knows(x) or not self.meter.knows(x)])
+        self.meter.made(tensors)
 
     def _look_at_gradients(self, arguments: list[Any]) -> None:
         """Gradients of earlier batches are held besides the graphs."""
@@ -103,27 +110,33 @@ class WholeStep:
             if self.settled:
                 self._observe_again()
 
-    def begin_backward(self, graph: int) -> None:
+    def begin_backward(self, graph: int, arguments: list[Any]) -> None:
         """The graph's backward pass begins."""
         if self.settled:
             return
-        if graph in self.waiting:
-            self.waiting.reverse()
-            self.waiting.remove(graph)  # the latest call
-            self.waiting.reverse()
+        self._look_beside([])
+        latest = next((place for place in reversed(self.waiting) if self.calls[place].graph == graph), None)
+        if latest is not None:
+            self.waiting.remove(latest)
+            left = self.left.count() - self.left.part(arguments)
+            self.calls[latest] = replace(self.calls[latest], gradients=left)
         with suppress(RuntimeError):  # outside of the autograd engine a step has no end to wait for
             # a backward pass may be called inside a compiled function, where torch would compile what it calls
             at_the_end_of_backward(disable(self._end))
+
+    def end_backward(self, gradients: Any) -> None:
+        """A graph's backward pass returned these."""
+        self.left.watch(gradients)
 
     def _end(self) -> None:
         """The backward pass of the whole step is over."""
         if self.settled or self.waiting or not self.calls:
             return
         self.settled = True
-        given, held = self.given.most, self.meter.peak
+        given, held = self.given.peak, self.meter.peak
         budget = self.allowance.bytes(whole_peak(self.needs, self.calls, given), self.meter.count())
         grown, self.grown = self.grown, False
-        if len(self.calls) == 1:
+        if len(self.calls) == 1 and not self.around:
             if grown and held > budget:
                 if self.allowed is not None:
                     self._compile_again(self._over(held, budget))
@@ -144,7 +157,9 @@ class WholeStep:
         """What is said of a step that held more than it may."""
         count, calls, earlier = len(self.needs), len(self.calls), self.allowance.earlier
         runs = f"{count} graphs" if count > 1 else f"{calls} runs of the graph" if calls > 1 else "graph"
-        text = f"remat: the {runs} of this step held {show_bytes(held)}{' together' if calls > 1 else ''}, more than"
+        with_shards = " with what fully_shard holds" if self.around else ""
+        together = " together" if calls > 1 else ""
+        text = f"remat: the {runs} of this step held {show_bytes(held)}{together}{with_shards}, more than"
         if not earlier:
             return f"{text} the budget of {show_bytes(budget)}"
         return f"{text} {show_bytes(budget)}, beside {show_bytes(earlier)} of gradients of earlier batches"
@@ -167,5 +182,5 @@ class WholeStep:
     def _observe_again(self) -> None:
         self.settled = False
         self.meter = Meter()
-        self.given = Meter()
-        self.calls, self.waiting, self.over = [], [], []
+        self.given, self.left = Meter(), Meter()
+        self.calls, self.waiting, self.over, self.around = [], [], [], []

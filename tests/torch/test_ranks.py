@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import warnings
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,11 @@ from torch import distributed, multiprocessing, nn
 
 import remat_cli.torch as remat_torch
 from remat_cli.torch import ranks
+from remat_cli.torch.allowance import allowance_of
+from remat_cli.torch.beside import living
 from remat_cli.torch.ranks import compare, on_one_rank
+from remat_cli.torch.wrapped import bucket_bytes
+from tests.torch.allocator import allocated
 from tests.torch.steps import backend
 
 
@@ -94,6 +99,72 @@ class Net(nn.Sequential):
 def network() -> Net:
     torch.manual_seed(0)
     return Net(*(Block() for _ in range(3)))
+
+
+@pytest.fixture
+def alone() -> Any:
+    distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
+    yield
+    distributed.destroy_process_group()
+
+
+def shards(budget: str) -> tuple[int, int, list[str]]:
+    """What a rank holds in its third step by the allocator and by the meter, and what was said."""
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    module, x, asked = Net(*(Block(128) for _ in range(3))), torch.randn(1024, 128), backend(budget)
+    for block in module:
+        block.compile(backend=asked, dynamic=False)
+        distributed.fsdp.fully_shard(block)
+    distributed.fsdp.fully_shard(module)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always", remat_torch.RematWarning)
+        for _ in range(2):
+            module.zero_grad()
+            module(x).backward()
+    module.zero_grad()
+    held = sum(p.to_local().nbytes for p in module.parameters()) + x.nbytes
+    peak = held + allocated(lambda: module(x).backward())
+    return peak, asked.step.meter.peak, [str(one.message) for one in heard]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("alone")
+def test_what_fully_shard_holds_is_in_the_budget_or_told() -> None:
+    """Shards, gathered weights and reduced gradients are a third of this step, by the allocator as by the meter."""
+    whole, metered, told = shards("1GB")
+    assert not told
+    assert metered == pytest.approx(whole, rel=0.04)  # the loss is computed in eager
+    for share in (75, 30):
+        limit = whole * share // 100
+        peak, metered, told = shards(str(limit))
+        assert metered == pytest.approx(peak, rel=0.04)
+        assert "what fully_shard holds" in told[-1]
+        assert peak <= 1.02 * limit or "no less is known" in told[-1]
+
+
+def test_buckets_of_gradients_are_part_of_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = network()
+
+    class Wrapper:
+        def __init__(self) -> None:
+            self.module = module
+
+    monkeypatch.setattr(distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(nn.parallel, "DistributedDataParallel", Wrapper)
+    wrapper, given = Wrapper(), [*module.parameters(), torch.ones(3)]
+    assert bucket_bytes(given) == sum(p.nbytes for p in wrapper.module.parameters())
+    allowance = allowance_of("1MB")
+    allowance.look_ahead(given)
+    assert allowance.bytes(0, 0) == 1_000_000 - bucket_bytes(given)
+
+
+def test_what_is_gone_does_not_stop_a_look_at_what_is_there() -> None:
+    """A proxy of an object that is no more raises an error where it is asked for its class."""
+    block = Block()
+    proxy = weakref.proxy(block)
+    del block
+    assert not [one for one in living(torch.optim.Optimizer) if one is proxy]
 
 
 def rank(number: int, world: int, way: str, place: str) -> None:
