@@ -32,7 +32,7 @@ from remat_cli.planning.loading import load_planned
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.runtime.optimized import layout_block
 from remat_cli.runtime.session import placement_in
-from remat_cli.runtime.table import Table
+from remat_cli.runtime.table import PlacesTable
 from remat_cli.training.failing import WrittenState
 from remat_cli.training.frame import frame_of
 
@@ -84,7 +84,7 @@ def _places(placement: Mapping[str, Any] | None, folder: Path) -> str:
     """The file of the plan's places."""
     if placement is None:
         return ""
-    (folder / PLACES).write_bytes(Table.of(placement_in(placement)).content())
+    (folder / PLACES).write_bytes(PlacesTable.of(placement_in(placement)).content())
     return str(folder / PLACES)
 
 

@@ -22,7 +22,7 @@ from remat_cli.model.sessions import STOCK
 from remat_cli.runtime.in_place import in_place
 from remat_cli.runtime.letting_go import let_go
 from remat_cli.runtime.session import by_default_of, planned_of, session_of
-from remat_cli.runtime.table import Table
+from remat_cli.runtime.table import PlacesTable
 
 if TYPE_CHECKING:
     from remat_cli.api.given import Plan
@@ -113,5 +113,5 @@ def _session(parts: SessionParts, providers: Sequence[Any]) -> Any:
         return by_default_of(parts.model, folder, providers, threads)
     if not parts.placed or tuple(providers) != CPU:
         return session_of(parts.model, folder, providers, threads)
-    places = Table.read(Path(parts.places).read_bytes()) if parts.places else None
+    places = PlacesTable.read(Path(parts.places).read_bytes()) if parts.places else None
     return planned_of(parts.model, folder, places, threads=threads)

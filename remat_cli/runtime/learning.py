@@ -13,7 +13,7 @@ from array import array
 from dataclasses import dataclass
 
 from remat_cli.fences import own_environment
-from remat_cli.runtime.table import Table
+from remat_cli.runtime.table import PlacesTable
 from solvers.placement.largest import Placement, largest_first
 from solvers.placement.lifetimes import Lifetime
 
@@ -46,15 +46,15 @@ class Events:
         return tuple(Lifetime(k, ends.get(k, len(sizes)), size) for k, size in enumerate(sizes))
 
 
-def learn_places(seen: Events, unit: int = 1) -> Table:
+def learn_places(seen: Events, unit: int = 1) -> PlacesTable:
     """Places by size, the largest first, and by the search where that is not the best possible."""
     simple = largest_first(seen.lifetimes(unit)) if len(seen) <= HERE else None
     if simple is not None and simple.block == simple.bound:
-        return Table.of(simple)
-    return _learnt_elsewhere(seen, unit) or Table.of(simple or largest_first(seen.lifetimes(unit)))
+        return PlacesTable.of(simple)
+    return _learnt_elsewhere(seen, unit) or PlacesTable.of(simple or largest_first(seen.lifetimes(unit)))
 
 
-def _learnt_elsewhere(seen: Events, unit: int) -> Table | None:
+def _learnt_elsewhere(seen: Events, unit: int) -> PlacesTable | None:
     """The same of a process of its own; None where that finds none."""
     command = [sys.executable, "-m", "remat_cli.runtime.learning", str(unit)]
     asked = seen.sizes.tobytes() + seen.addresses.tobytes()
@@ -62,7 +62,7 @@ def _learnt_elsewhere(seen: Events, unit: int) -> Table | None:
         done = subprocess.run(
             command, input=asked, capture_output=True, timeout=PATIENCE * SECONDS, env=own_environment(), check=True
         )
-        return Table.read(done.stdout)
+        return PlacesTable.read(done.stdout)
     except (OSError, ValueError, subprocess.SubprocessError):
         return None
 
@@ -83,7 +83,7 @@ def main(unit: str) -> None:
     given = sys.stdin.buffer.read()
     half = len(given) // 2
     seen = Events(array("q", given[:half]), array("Q", given[half:]))
-    sys.stdout.buffer.write(Table.of(best_places(seen, int(unit))).content())
+    sys.stdout.buffer.write(PlacesTable.of(best_places(seen, int(unit))).content())
 
 
 if __name__ == "__main__":

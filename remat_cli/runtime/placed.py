@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from remat_cli.runtime.learning import Events
-from remat_cli.runtime.table import Table
+from remat_cli.runtime.table import PlacesTable
 
 MISSING = (
     "the allocator that places values where the plan says is for Linux alone. The session keeps onnxruntime's own"
@@ -43,7 +43,7 @@ class Missed:
 class Placed:
     """The places of one model's runs. Without places, its runs are traced."""
 
-    def __init__(self, table: Table | None = None, on_device: bool = False) -> None:
+    def __init__(self, table: PlacesTable | None = None, on_device: bool = False) -> None:
         self.lib = _load()
         if table is None:
             self.handle = self.lib.remat_plan(None, None, 0, 0, int(on_device))

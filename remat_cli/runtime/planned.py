@@ -18,7 +18,7 @@ from remat_cli.runtime.learning import learn_places
 from remat_cli.runtime.letting_go import let_go
 from remat_cli.runtime.placed import Missed, Placed, external, library
 from remat_cli.runtime.providers import PROVIDERS
-from remat_cli.runtime.table import Table
+from remat_cli.runtime.table import PlacesTable
 from solvers.placement.largest import Placement
 
 DEVICE_UNIT_BYTES = 256  # in bytes: the alignment that CUDA's libraries expect
@@ -29,7 +29,7 @@ class PlannedSession(onnxruntime.InferenceSession):
     """`places`: of values, once they are known."""
 
     def __init__(
-        self, model: str | bytes, known: Table | Placement | None = None, device: str = "cpu", options: Any = None
+        self, model: str | bytes, known: PlacesTable | Placement | None = None, device: str = "cpu", options: Any = None
     ) -> None:
         options = options or strict_options()
         options.register_custom_ops_library(str(library()))
@@ -43,10 +43,10 @@ class PlannedSession(onnxruntime.InferenceSession):
         self._on_device = on_device
         self._lessons = 0
         self._before = Missed(0, 0)
-        places = Table.of(known) if isinstance(known, Placement) else known
+        places = PlacesTable.of(known) if isinstance(known, Placement) else known
         self._take(None if on_device else places)  # there inputs are asked for too, and other workspace
 
-    def _take(self, places: Table | None) -> None:
+    def _take(self, places: PlacesTable | None) -> None:
         self.places = places
         self._placed = Placed(places, self._on_device)
 

@@ -16,7 +16,7 @@ from profiles.device import quiet
 from profiles.strict import strict_options
 from remat_cli.runtime.placed import MISSING, library
 from remat_cli.runtime.providers import PROVIDERS
-from remat_cli.runtime.table import Table
+from remat_cli.runtime.table import PlacesTable
 from solvers.placement.largest import Placement
 
 SILENT_LEVEL = 3  # of the runtime's levels: only errors are printed
@@ -109,13 +109,13 @@ def placement_in(places: Mapping[str, Any]) -> Placement:
 
 
 def planned_of(
-    model: bytes | str, folder: Path, placement: Table | Placement | None, device: str = "cpu", threads: int = 0
+    model: bytes | str, folder: Path, placement: PlacesTable | Placement | None, device: str = "cpu", threads: int = 0
 ) -> Any:
     """A planned session on a model, as for `session_of`."""
     return _planned(model, placement, device, _beside(folder, threads))
 
 
-def _planned(model: str | bytes, placement: Table | Placement | None, device: str, options: Any) -> Any:
+def _planned(model: str | bytes, placement: PlacesTable | Placement | None, device: str, options: Any) -> Any:
     """A planned session, or without the allocator a strict one in the runtime's arena."""
     quiet_runtime()
     if library() is None:

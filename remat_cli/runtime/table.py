@@ -15,7 +15,7 @@ HEAD = struct.Struct("<3q")  # block, bound, requests
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PlacesTable:
     """A placement: the k-th request's size and offset in the block."""
 
     block: int
@@ -24,12 +24,12 @@ class Table:
     offsets: array[int]
 
     @staticmethod
-    def of(placement: Placement) -> Table:
+    def of(placement: Placement) -> PlacesTable:
         sizes, offsets = (array("q", (pair[side] for pair in placement.allocations)) for side in (0, 1))
-        return Table(placement.block, placement.bound, sizes, offsets)
+        return PlacesTable(placement.block, placement.bound, sizes, offsets)
 
     @staticmethod
-    def read(content: bytes) -> Table:
+    def read(content: bytes) -> PlacesTable:
         """What `content` gave; ValueError where it is cut short."""
         if len(content) < HEAD.size:
             raise ValueError("the table has no head")
@@ -37,7 +37,7 @@ class Table:
         middle, end = HEAD.size + 8 * count, HEAD.size + 16 * count
         if len(content) != end:
             raise ValueError(f"the table has {len(content)} bytes, not {end}")
-        return Table(block, bound, array("q", content[HEAD.size : middle]), array("q", content[middle:]))
+        return PlacesTable(block, bound, array("q", content[HEAD.size : middle]), array("q", content[middle:]))
 
     def content(self) -> bytes:
         return HEAD.pack(self.block, self.bound, len(self.sizes)) + self.sizes.tobytes() + self.offsets.tobytes()

@@ -9,7 +9,7 @@ import pytest
 
 from remat_cli.runtime import learning
 from remat_cli.runtime.learning import Events, learn_places
-from remat_cli.runtime.table import Table
+from remat_cli.runtime.table import PlacesTable
 from solvers.placement.largest import Placement
 from solvers.placement.placed import holds
 
@@ -30,12 +30,12 @@ def run_of(seed: int, requests: int = 60) -> Events:
 
 def test_a_table_is_the_placement_in_16_bytes_a_request() -> None:
     placement = Placement(1 << 40, 5, ((64, 0), (0, 128), (2**33, 2**34)))
-    content = Table.of(placement).content()
+    content = PlacesTable.of(placement).content()
     assert len(content) == 24 + 16 * 3
-    assert Table.read(content).placement() == placement
+    assert PlacesTable.read(content).placement() == placement
     for cut in (0, 8, 24, len(content) - 1):
         with pytest.raises(ValueError, match="table"):
-            Table.read(content[:cut])
+            PlacesTable.read(content[:cut])
 
 
 @pytest.mark.parametrize("seed", range(4))
