@@ -170,6 +170,7 @@ def words(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--from", type=int, default=0, dest="first")
     parser.add_argument("--only", default="", help="models whose names hold this")
+    parser.add_argument("--counted", action="store_true", help="count what was tried, and try no more")
 
 
 def rows(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
@@ -179,7 +180,7 @@ def rows(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
     limits = [float(limit) for limit in asked.limits.split(",")]
     jobs = [(name, way, limit) for limit in limits for name in names for way in asked.ways.split(",")]
     with asked.trials.open("a") as out:
-        for row in tried([job for job in jobs if job not in done]):
+        for row in tried([job for job in jobs if not asked.counted and job not in done]):
             out.write(json.dumps(row) + "\n")
             out.flush()
             known.append(row)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import remat_cli as remat
+from remat_cli.actions.shrinking.ways import TriedWay
 
 KEY = ("model", "target", "way")
 
@@ -39,13 +40,19 @@ def rows(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
                 "model": model.stem,
                 "target": asked.target,
                 "way": one.way.name,
-                "memory": one.peak,
-                "loading": one.loading,
-                "after": one.held,
-                "ms": round(one.ns / 1e6, 2),
-                "outputs": "same" if one.outputs.same else f"{one.outputs.off:.1e}",
-                "against": round(one.peak / choice.against.peak, 3),
-                "slower": round(one.ns / found.tried[0].ns - 1, 3) if one.ran else None,
+                **(_figures(one, found.tried[0], choice.against) if one.ran else {}),
                 "recommended": one is choice.best,
                 "failed": one.failed,
             }
+
+
+def _figures(one: TriedWay, first: TriedWay, against: TriedWay) -> dict[str, Any]:
+    return {
+        "memory": one.peak,
+        "loading": one.loading,
+        "after": one.held,
+        "ms": round(one.ns / 1e6, 2),
+        "outputs": "same" if one.outputs.same else f"{one.outputs.off:.1e}",
+        "against": round(one.peak / against.peak, 3),
+        "slower": round(one.ns / first.ns - 1, 3),
+    }

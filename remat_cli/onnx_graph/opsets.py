@@ -1,6 +1,7 @@
 """The version of the standard operators that a model uses, and older models written in a newer one.
 
-Invariant: a model at opset 13 or later is left as it is; older ones go through ONNX's own converter.
+Invariant: a model at opset 13 or later is left as it is; older ones go through ONNX's own converter, and take and give
+the same as before.
 """
 
 from __future__ import annotations
@@ -31,7 +32,24 @@ def upgrade(model: onnx.ModelProto) -> onnx.ModelProto:
     for tensor in model.graph.initializer:
         bring_in(tensor)  # the converter turns some inputs into attributes, and some attributes into inputs
     try:
-        return version_converter.convert_version(model, OWN_OPSET)
+        newer = version_converter.convert_version(model, OWN_OPSET)
     except (RuntimeError, version_converter.ConvertError) as error:  # its words begin with a place in its source
         reason = ITS_SOURCE.sub("", str(error).strip().splitlines()[0]).removesuffix(".")
         raise BadInput(f"the model's opset {opset_of(model)} cannot be upgraded: {reason}; export it anew") from error
+    _check_faces(model, newer)
+    return newer
+
+
+def _check_faces(model: onnx.ModelProto, newer: onnx.ModelProto) -> None:
+    """The converter takes the batch away from a Scan of opset 8, and from what the model is given for it."""
+    before = {value.name: value.type for value in (*model.graph.input, *model.graph.output)}
+    for value in (*newer.graph.input, *newer.graph.output):
+        if value.name in before and _ranked(before[value.name]) != _ranked(value.type):
+            raise BadInput(
+                f"the model's opset {opset_of(model)} cannot be upgraded: '{value.name}' would have another shape, as"
+                " where a Scan has a batch; export it anew, with opset 9 or later"
+            )
+
+
+def _ranked(given: onnx.TypeProto) -> tuple[int, int]:
+    return given.tensor_type.elem_type, len(given.tensor_type.shape.dim) if given.tensor_type.HasField("shape") else -1

@@ -57,7 +57,7 @@ def test_a_share_is_of_what_was_asked_about_whatever_graph_was_planned_last(rema
     kind = kind_named("stock")
     whole = share_base(given_subject(model, None, {}, kind), kind)
     with pytest.raises((api.Infeasible, api.NoPlan)) as refused:
-        api.solve(model, budget="30%", runtime="stock", work_limit=1000, cache=False)
+        api.solve(model, budget="30%", runtime="stock", work_limit=50_000, cache=False)
     said = re.search(r"at least ([\d.]+)% \(([\d.]+)MB\)", str(refused.value))
     assert said, refused.value
     assert float(said[1]) == pytest.approx(100e6 * float(said[2]) / whole, rel=1e-3)

@@ -20,7 +20,7 @@ from solvers.side_by_side import side_by_side
 _WIDTH = 4  # goes of a lot, whatever the number of processors
 _EXPLOIT = 2
 _SEEDS = 7919  # a prime, to keep the seeds of goes apart
-_TEMPERATURES = (0.5, 0.05, 1.5, 0.15, 5.0)  # times the mean cost of an op
+_TEMPERATURES = (0.5, 1.5, 0.15, 5.0)  # times the mean cost of an op
 _PRICES = (30.0, 3.0, 300.0)  # of a byte over the budget, where 1 is the cost of making an average byte
 _BEST, _OTHERS = 0, 1  # where goes begin
 _SHORTEST, _LONGEST = 1 / 16, 4.0  # goes, in usual ones

@@ -90,11 +90,14 @@ class Auto:
         """Where nothing fits: how small a budget would do."""
         asked, known = self.asked, self.asked.best.leanest
         assert known is not None, "the order as given can always run"
-        limits = asked.aside(max(_LEISURE, asked.limits.clock.work.spent))
+        clock = asked.limits.clock
+        work = max(_LEISURE, clock.work.spent)
+        limits = asked.aside(work if clock.most is None else min(work, clock.most - clock.work.spent))
         lean = Best(asked.as_asked, -1, limits)
         lean.offer(known.order, known.by)
         with asked.best.ledger.at_work(LeastPeak.name):
             found = dig(lean, known.peak, limits)
+        clock.spend(moves=limits.clock.work.spent)
         asked.raise_least(found)
         assert lean.leanest is not None
         asked.best.offer(lean.leanest.order, lean.leanest.by)

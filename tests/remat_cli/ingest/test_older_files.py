@@ -71,3 +71,9 @@ def test_a_castlike_is_a_cast(tmp_path: Path) -> None:
     graph = ingest(saved(tmp_path / "m.onnx", nodes, [2, 3], 18))
     assert [op.op_type for op in graph.ops] == ["Cast", "Mul"]
     assert graph.expanded
+
+
+def test_a_model_that_would_take_other_shapes_is_refused() -> None:
+    """The converter takes the batch away from a Scan of opset 8, and from its inputs, so that no feeds fitted."""
+    with pytest.raises(BadInput, match="'initial' would have another shape"):
+        ingest(Path(__file__).parents[2] / "data" / "onnx_tests" / "scan_sum.onnx")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +15,14 @@ import remat_cli as remat
 from remat_cli.actions.questions import Question
 from remat_cli.actions.solving import ask
 from remat_cli.errors import NoSchedule
+from remat_cli.model.quantities import Budget
 from remat_cli.model.sessions import DEFAULT
 from remat_cli.planning.loading import given_subject, load_subject
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.plans.record import plan_file
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.proofs import of_all_pieces
+from remat_cli.saying.report import proof_line
 from solvers.clock import limited
 from solvers.orders.best import Best
 from solvers.orders.bounds import PeakBound
@@ -97,7 +101,7 @@ def test_a_plan_of_the_file_s_own_ops_is_known_where_others_are_planned() -> Non
     known = Planned(plan_file(found), by_file)
     assert known.recorded.graph == "file"
     least = remat.solve(onnx.load(model), minimize="peak", **asked)
-    assert remat.solve(onnx.load(model), budget=least.budget, known=[known], **asked).cost <= least.cost
+    assert remat.solve(onnx.load(model), budget=least.budget, known=[known, least], **asked).cost <= least.cost
 
 
 def test_what_whole_ops_need_proves_nothing_of_ops_in_pieces() -> None:
@@ -132,3 +136,12 @@ def test_the_least_of_whole_ops_is_not_called_the_least_of_any_pieces() -> None:
     either = of_all_pieces(whole, cuts=True, by_memory=True)
     assert either.status is Status.FEASIBLE
     assert (either.schedule.result.needed or 0) + either.aside <= 788
+
+
+def test_it_is_said_of_which_schedules_something_is_proved() -> None:
+    subject = load_subject(MODELS / "gelu_default_2_expanded.onnx", None, {})
+    found = ask(subject, Question(budget=Budget(Fraction(2), relative=True)), Limits(limited(moves=1000)))
+    either = replace(found, asked={"pieces": "auto"})
+    some = replace(either, subject=replace(subject, pieces={"exact": True}))
+    said = [proof_line(one, least_memory=False).partition(":")[0] for one in (found, either, some)]
+    assert said == ["Proved", "Proved, of whole ops", "Proved, of ops in these pieces"]
