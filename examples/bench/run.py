@@ -119,7 +119,7 @@ def _commit() -> str:
     """`+` behind it where what is run is not what was committed; results do not count."""
     ask = ["git", "-C", str(ROOT)]
     head = subprocess.run([*ask, "rev-parse", "--short=8", "HEAD"], capture_output=True, text=True, check=False)
-    status = [*ask, "status", "--porcelain", "--untracked-files=no", "--", ".", f":!{RESULTS}", ":!docs"]
+    status = [*ask, "status", "--porcelain", "--untracked-files=no", "--", ".", ":!examples/bench/results", ":!docs"]
     changed = subprocess.run(status, capture_output=True, text=True, check=False).stdout
     return (head.stdout.strip() or "unknown") + ("+" if changed else "")
 
