@@ -44,12 +44,16 @@ def _check_faces(model: onnx.ModelProto, newer: onnx.ModelProto) -> None:
     """The converter takes the batch away from a Scan of opset 8, and from what the model is given for it."""
     before = {value.name: value.type for value in (*model.graph.input, *model.graph.output)}
     for value in (*newer.graph.input, *newer.graph.output):
-        if value.name in before and _ranked(before[value.name]) != _ranked(value.type):
+        ranks = [_ranked(given) for given in (before.get(value.name), value.type)]
+        if None not in ranks and ranks[0] != ranks[1]:  # an output's shape may be unknown before
             raise BadInput(
                 f"the model's opset {opset_of(model)} cannot be upgraded: '{value.name}' would have another shape, as"
                 " where a Scan has a batch; export it anew, with opset 9 or later"
             )
 
 
-def _ranked(given: onnx.TypeProto) -> tuple[int, int]:
-    return given.tensor_type.elem_type, len(given.tensor_type.shape.dim) if given.tensor_type.HasField("shape") else -1
+def _ranked(given: onnx.TypeProto | None) -> tuple[int, int] | None:
+    """The type and rank, where both are said."""
+    if given is None or not given.tensor_type.HasField("shape"):
+        return None
+    return given.tensor_type.elem_type, len(given.tensor_type.shape.dim)

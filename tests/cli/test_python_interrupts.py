@@ -97,7 +97,7 @@ def interrupted_after_the_first(*given):
 
 piece_choice._planned = interrupted_after_the_first
 try:
-    remat.solve(sys.argv[1], budget="80%", pieces="auto", time_limit=600, cache=False)
+    remat.solve(sys.argv[1], budget="95%", pieces="auto", time_limit=600, cache=False)
 except remat.Interrupted as stop:
     print(json.dumps([len(sent), stop.plan and stop.plan.peak <= stop.plan.budget]))
 """

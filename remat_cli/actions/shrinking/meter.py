@@ -109,14 +109,14 @@ class MeteredProcess:
     def _ask(self, words: object) -> dict[str, Any]:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
+        self._check_time()
         try:
             self.process.stdin.write(json.dumps(words).encode() + b"\n")
             self.process.stdin.flush()
         except OSError as error:
             raise Failed(self._why()) from error
         while not select.select([self.process.stdout], [], [], LOOK_SECONDS)[0]:
-            if self.clock.interrupts():
-                raise Failed("there was no time for it", late=True)
+            self._check_time()
         line = self.process.stdout.readline()
         if not line:
             raise Failed(self._why())
@@ -124,6 +124,10 @@ class MeteredProcess:
         if "failed" in found:
             raise Failed(found["failed"])
         return found
+
+    def _check_time(self) -> None:
+        if self.clock.interrupts():
+            raise Failed("there was no time for it", late=True)
 
     def _why(self) -> str:
         """Why the process is gone."""

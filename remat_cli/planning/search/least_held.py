@@ -7,6 +7,8 @@ only if every plan is proved to hold as much, and no request for a budget below 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
+from typing import Any, cast
 
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer, Enough
@@ -39,6 +41,12 @@ def find_least_held(request: PlanRequest, by_cost: Solver, max_overhead: float |
         as_is = fitting_already(subject, request.budget, request.method, request.limits, session)
     live = replace(request, by_memory=max_overhead is None, limits=request.limits.share(LEAST_LIVE_SHARE))
     best = find_plan(live)
+    if max_overhead is not None and (over := _time(best) - _allowed(best, max_overhead)) > 0:
+        # what the rewriting adds takes time too, and is not known before there is a plan
+        least, solver = max(0.0, max_overhead - over / _once(best)), cast(Any, request.solver)
+        live = replace(live, solver=partial(solver, max_overhead=least))
+        again = find_plan(replace(live, limits=request.limits.share(LEAST_LIVE_SHARE)))
+        best = again if again.found and _time(again) <= _allowed(again, max_overhead) else unproved(best)
     if as_is is not None and (not best.found or held(as_is) < held(best)):
         best = _with_bounds_of(best if as_is.subject.nodes == best.subject.nodes else unproved(best), as_is)
     if not best.found or request.subject.graph is None:
@@ -46,7 +54,7 @@ def find_least_held(request: PlanRequest, by_cost: Solver, max_overhead: float |
     if not request.target.tries_plans(best.subject):  # each further plan would have to be tried
         asked = replace(request, solver=by_cost)
         if max_overhead is not None:
-            allowed = int(sum(node.cost for node in best.subject.problem.nodes) * (1 + max_overhead))
+            allowed = _allowed(best, max_overhead)
             asked = replace(asked, enough=Enough(cost=allowed, bound=allowed))
         best = _made_cheaper(replace(asked, enough=None), _fallen(asked, best))
     status = Status.OPTIMAL if _is_least(best) else Status.FEASIBLE
@@ -81,6 +89,22 @@ def _late(request: PlanRequest) -> bool:
     return clock.over() or clock.left() < LATE_SECONDS
 
 
+def _once(found: Answer) -> int:
+    return max(1, sum(node.cost for node in found.subject.problem.nodes))
+
+
+def _allowed(found: Answer, max_overhead: float) -> int:
+    """The time that a plan may take."""
+    return int(_once(found) * (1 + max_overhead))
+
+
+def _time(found: Answer) -> int:
+    """The cost of the plan with that of the ops that rewriting adds; 0 where there is no plan."""
+    if not found.found:
+        return 0
+    return (found.promise and found.promise.time) or found.cost
+
+
 def held(found: Answer) -> int:
     """The budget that the plan of an answer keeps to."""
     assert found.schedule.outcome is not None
@@ -111,12 +135,12 @@ def _made_cheaper(request: PlanRequest, best: Answer) -> Answer:
         return best
     limits = request.limits.silent().share(CHEAPER_SHARE)
     other = find_searched(replace(request, subject=best.subject.own, budget=held(best), limits=limits))
-    return _with_bounds_of(best, other) if other.found and other.cost < best.cost else best
+    return _with_bounds_of(best, other) if other.found and _time(other) < _time(best) else best
 
 
 def _less(best: Answer, other: Answer, enough: Enough | None) -> Answer:
     """The answer that holds less, and costs no more than it may."""
-    if not other.found or (enough is not None and other.cost > (enough.cost or 0)):
+    if not other.found or (enough is not None and _time(other) > (enough.cost or 0)):
         return best
     return _with_bounds_of(best, other) if held(other) < held(best) else best
 

@@ -34,7 +34,7 @@ def refusal(tmp_path_factory: pytest.TempPathFactory) -> Answer:
 
 @pytest.mark.slow
 def test_pieces_are_offered_where_they_need_less(refusal: Answer) -> None:
-    found = offered(refusal, Limits(limited(moves=MOVES)))
+    found = offered(refusal, Limits(limited(moves=40 * MOVES)))
     assert not refusal.found
     assert found.says(PlanNote.LESS_IN_PIECES)
 

@@ -155,7 +155,7 @@ def test_whole_ops_are_handed_over_where_they_do_as_well(unet: Path, below: rema
 def test_a_walk_is_what_to_begin_with_where_no_plan_was_found(unet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in large graphs, where short searches find none."""
     monkeypatch.setattr("remat_cli.actions.piece_choice.TRIES", 0)  # there is no time for any
-    subject, budget = load_subject(unet, None, {}), int(0.97 * floor(unet))
+    subject, budget = load_subject(unet, None, {}), int(0.93 * floor(unet))
     question = Question(budget=Budget(Fraction(budget)))
     cut = in_pieces(subject, pieces_named("auto"), question, Limits(limited(moves=WORK)))
     assert cut.subject.pieces
@@ -166,7 +166,7 @@ def test_a_walk_is_what_to_begin_with_where_no_plan_was_found(unet: Path, monkey
 @pytest.mark.slow
 def test_plans_of_many_ops_leave_room_for_their_places(unet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A plan that fills the budget to the last byte was found, and then no places for it."""
-    subject, budget = load_subject(unet, None, {}), int(0.97 * floor(unet))
+    subject, budget = load_subject(unet, None, {}), int(0.93 * floor(unet))
     question = Question(budget=Budget(Fraction(budget)))
     monkeypatch.setattr("remat_cli.actions.piece_choice.MANY_OPS", 10)
     cut = in_pieces(subject, pieces_named("auto"), question, Limits(limited(moves=WORK)))

@@ -99,10 +99,11 @@ def test_a_kept_answer_is_the_first_in_every_field(path: Path, said: dict[str, A
 @pytest.mark.slow
 def test_what_pieces_would_do_is_kept_with_a_refusal(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a busy machine there may be less time for it when the same is asked again."""
-    first = _asked(CNN, {"budget": "35%"}, store)
+    more = limited(None, 100 * LIMITED)
+    first = _asked(CNN, {"budget": "35%"}, store, more)
     assert first.says(PlanNote.LESS_IN_PIECES)
     monkeypatch.setattr("remat_cli.actions.piecing.OFFER_SECONDS", 0.0)
-    assert _asked(CNN, {"budget": "35%"}, store).notes == first.notes
+    assert _asked(CNN, {"budget": "35%"}, store, more.again()).notes == first.notes
     assert not _asked(CNN, {"budget": "36%"}, Store(None)).says(PlanNote.LESS_IN_PIECES)
 
 
