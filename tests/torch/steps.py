@@ -17,7 +17,7 @@ from remat_cli.torch.metering import Meter
 from remat_cli.torch.partition import Partitioner
 from solvers.clock import limited
 
-MOVES = 60_000
+MOVES = 200_000
 
 
 @dataclass(frozen=True, eq=False)
