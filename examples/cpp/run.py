@@ -17,11 +17,11 @@ which `held` is what `remat places` says. `missed`: requests that had no place.
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -160,8 +160,12 @@ def rows(names: list[str], programs: Programs, folder: Path) -> None:
 
 
 def main() -> None:
+    reads = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    reads.add_argument("headers", type=Path, metavar="HEADERS")
+    reads.add_argument("models", nargs="+", metavar="MODEL")
+    asked = reads.parse_args()
     with TemporaryDirectory() as scratch:
-        rows(sys.argv[2:], compiled(Path(sys.argv[1]), Path(scratch)), Path(scratch))
+        rows(asked.models, compiled(asked.headers, Path(scratch)), Path(scratch))
 
 
 if __name__ == "__main__":
