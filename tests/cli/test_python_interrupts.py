@@ -83,9 +83,7 @@ IN_PIECES = """
 import json, os, signal, sys
 import remat_cli as remat
 from remat_cli.actions import piece_choice
-from remat_cli.planning.search import repairs
 
-repairs.PLACING_GRACE_SECONDS = 600.0  # a busy machine may need more than there is
 planned, sent = piece_choice._planned, []
 
 def interrupted_after_the_first(*given):
@@ -97,7 +95,7 @@ def interrupted_after_the_first(*given):
 
 piece_choice._planned = interrupted_after_the_first
 try:
-    remat.solve(sys.argv[1], budget="95%", pieces="auto", time_limit=600, cache=False)
+    remat.solve(sys.argv[1], budget="95%", pieces="auto", work_limit=300_000, cache=False)
 except remat.Interrupted as stop:
     print(json.dumps([len(sent), stop.plan and stop.plan.peak <= stop.plan.budget]))
 """
