@@ -20,13 +20,14 @@ from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.plans.points import takes_plans
 from remat_cli.planning.plans.record import plan_file
 from remat_cli.planning.search.answer import Answer, answer, find_solver
-from remat_cli.planning.search.find import find_plan
-from remat_cli.planning.search.known import cheaper_known, cheapest_known
+from remat_cli.planning.search.find import find
+from remat_cli.planning.search.graphs import cheapest
+from remat_cli.planning.search.hunting import foreseen
+from remat_cli.planning.search.known import cheaper_known, cheapest_known, tried_alone
 from remat_cli.planning.search.least import least_needed
-from remat_cli.planning.search.least_held import find_least_held, held
+from remat_cli.planning.search.least_held import held, least_held
 from remat_cli.planning.search.met import candidate_so_far
 from remat_cli.planning.search.proofs import of_all_pieces
-from remat_cli.planning.search.readings import foreseen
 from remat_cli.planning.search.request import PlanRequest, ignore
 from remat_cli.planning.search.untouched import (
     fitting_already,
@@ -35,7 +36,6 @@ from remat_cli.planning.search.untouched import (
     share_base,
     too_small,
 )
-from remat_cli.planning.search.witness import witness_alone
 from remat_cli.planning.subjects.fusing import as_fused
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.kinds import target_of
@@ -96,9 +96,9 @@ def ask(
         begun = replace(asked, solver=_solver(subject, question, stands)) if stands else asked
         if question.minimize == "peak":
             most = _share_allowed(subject, question.max_overhead)
-            found = find_least_held(begun, find_solver(DEFAULT, {}), most)
+            found = find(least_held(begun, find_solver(DEFAULT, {}), most))
         else:
-            found = find_plan(begun)
+            found = find(cheapest(begun))
         if searching:
             found = cheaper_known(asked, found, known)
         return _budgeted(found, question)
@@ -228,7 +228,7 @@ def so_far(subject: Subject, question: Question, progress: Progress, limits: Lim
     if candidate is None:
         return None
     found = request.answer_of(candidate, progress.seconds, cut=True)
-    return found if subject.graph is None else witness_alone(request, found)
+    return found if subject.graph is None else tried_alone(request, found)
 
 
 def found_or_raised(found: Answer) -> Answer:

@@ -16,8 +16,9 @@ from remat_cli.commands.solve_answer import LatestPlan, Place
 from remat_cli.commands.solve_flags import SolveFlags, question_of
 from remat_cli.model.quantities import Budget, parse_budget
 from remat_cli.planning.loading import given_subject
-from remat_cli.planning.search import find
+from remat_cli.planning.search import graphs
 from remat_cli.planning.search.answer import Answer
+from remat_cli.planning.search.attempt import Policy
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.search.untouched import share_base
 from solvers.clock import Clock
@@ -84,7 +85,7 @@ def test_a_budget_below_inputs_and_weights_is_refused_before_any_search(
     def searched(request: PlanRequest) -> None:
         raise AssertionError("there was a search")
 
-    monkeypatch.setattr(solving, "find_plan", searched)
+    monkeypatch.setattr(solving, "cheapest", searched)
     ran = remat("solve", model, "--budget", 17, "--runtime", runtime)
     assert ran.code == 4
     assert "alone take" in ran.err
@@ -133,11 +134,12 @@ def test_a_proved_no_is_said_if_time_ends_while_a_budget_that_is_enough_is_sough
     latest = LatestPlan(subject, question, Place(model.with_suffix(".plan.json"), subject), flags, limits)
     codes: list[int] = []
 
-    def out_of_time(request: PlanRequest, found: Answer) -> Answer:
+    def out_of_time(request: PlanRequest, found: Answer) -> Policy:
         codes.append(latest.last_words())
+        yield from ()
         return found
 
-    monkeypatch.setattr(find, "_find_leanly", out_of_time)
+    monkeypatch.setattr(graphs, "last_resort", out_of_time)
     solving.ask(subject, question, Limits(), None, latest.keep)
     assert codes == [4]
     assert re.search(r"fits 50%, which is proved: at least [\d.]+% .* is needed", capsys.readouterr().err)

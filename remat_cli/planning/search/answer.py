@@ -93,19 +93,30 @@ class Answer:
         return Footprint(self.promise, self.placement) if self.promise else None
 
     @property
+    def unplaced(self) -> Candidate:
+        """Its plan as a candidate whose model is not made yet."""
+        return Candidate(self.subject, self.schedule, self.made_by)
+
+    @property
+    def candidate(self) -> Candidate:
+        """The candidate that it was made from."""
+        return replace(self.unplaced, model=self.model, footprint=self.footprint)
+
+    @property
     def cost(self) -> int:
         assert self.schedule.outcome is not None
         return self.schedule.outcome.cost
 
-    def noted(self, note: Note) -> Answer:
-        """The answer with one more note; a note is added once only."""
+    def noted(self, *more: Note) -> Answer:
+        """The answer with more notes; a note is added once only."""
         result = self.schedule.result
-        notes = tuple(dict.fromkeys((*result.notes, note)))
+        notes = tuple(dict.fromkeys((*result.notes, *more)))
         return replace(self, schedule=replace(self.schedule, result=replace(result, notes=notes)))
 
-    def given_up(self, why: Note) -> Answer:
+    def given_up(self, *why: Note) -> Answer:
         """The answer without its plan, which must not be given, with the reason."""
-        return replace(self, schedule=replace(self.schedule, result=self.schedule.result.without_plan())).noted(why)
+        found = replace(self, schedule=replace(self.schedule, result=self.schedule.result.without_plan()))
+        return found.noted(*why)
 
     def with_candidate(self, candidate: Candidate, session: Session) -> Answer:
         """The answer with the candidate's plan in place of its own."""

@@ -1,99 +1,32 @@
-"""Turns a request into an answer: plans the graphs of the target one after the other, until one has a plan.
+"""Turns a request into an answer: takes each attempt through the stages, and the next from the policy that it is told.
 
-A search begins here. `find_tried` runs plans before they are given; `find_witnessed` holds their kernels to the
-original's. Below both is the loop of `find_fitting`.
+A policy (`least_held.py`, `graphs.py`, `hunting.py`, `once.py`) says what is tried; the stages say how that comes out:
+an order, its places, its checks. Invariant: whatever is tried, no answer has a plan that did not pass all stages.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer
-from remat_cli.planning.search.lean import enough_for, leanly
-from remat_cli.planning.search.proofs import agreed, judged, unproved
-from remat_cli.planning.search.request import PlanRequest
-from remat_cli.planning.search.tried import find_tried
-from remat_cli.planning.search.witness import find_witnessed
-from remat_cli.planning.subjects.subject import Subject
-from remat_cli.planning.time_plan import FIRST_GRAPH_SHARE, LARGE_GRAPH_SHARE, LEAN_KEPT, LEAN_WITNESSED_KEPT
-from solvers.notes import Note
-from solvers.placement.fitting import LARGE_STEPS
-from solvers.problem import Status
+from remat_cli.planning.search.attempt import Attempt, Checked, Policy
+from remat_cli.planning.search.checking import check
+from remat_cli.planning.search.ordering import order
+from remat_cli.planning.search.placing import place
 
 
-def find_plan(request: PlanRequest) -> Answer:
-    """A plan that fits and gives the original's results in the session that it is for.
-
-    The graph that a session runs is planned first. Where that has no plan, the file's own ops may have one: what the
-    rewriting adds keeps default options from folding and packing constants. So only both searches prove that there is
-    no plan. Where optimizers might break updates in place loose, both copies of the state are held. Where nothing
-    else is found or at hand, the leanest plan is tried.
-    """
-    if request.at_hand is not None:
-        return find_searched(request)
-    found = find_searched(replace(request, limits=request.limits.within(_without_kept(request))))
-    if not found.found:
-        if found.status is Status.INFEASIBLE:
-            request.keep(found)  # the time may end during what follows
-        found = _find_leanly(request, found)
-    return replace(found, limits=request.limits, model=None)
+def find(policy: Policy) -> Answer:
+    """The answer that the policy comes to."""
+    checked: Checked | None = None
+    while True:
+        try:
+            attempt = next(policy) if checked is None else policy.send(checked)
+        except StopIteration as ended:
+            answer: Answer = ended.value
+            return replace(answer, model=None)
+        checked = through_stages(attempt)
 
 
-def _without_kept(request: PlanRequest) -> float:
-    """The time left but for what a refusal takes, which is more where the leanest plan has to be witnessed."""
-    left, witnessed = request.limits.clock.left(), request.target.bears_witness(request.subject)
-    seconds, share = LEAN_WITNESSED_KEPT if witnessed else LEAN_KEPT
-    return left - min(seconds, share * left)
-
-
-def find_searched(request: PlanRequest) -> Answer:
-    """What the search itself finds, without the plan of last resort."""
-    again = request.target.has_own_graph(request.subject)
-    share = LARGE_GRAPH_SHARE if len(request.subject.problem.nodes) > LARGE_STEPS else FIRST_GRAPH_SHARE
-    limits = request.limits.share(share) if again else request.limits
-    found = _find_of(replace(request, limits=limits))
-    if again and not found.found:
-        if not request.late or found.status is Status.INFEASIBLE:
-            found = _or_else(found, _find_of(replace(request, subject=request.subject.own)))  # which takes long to make
-        else:
-            found = unproved(found)
-    if found.says(PlanNote.UNPINNED) and not request.late and (apart := request.subject.apart) is not None:
-        held = Note(PlanNote.HELD_TWICE, (request.subject.held_once, *_which(request.subject)))
-        found = _or_else(found, _find_of(replace(request, subject=apart)).noted(held))
-    return replace(found, limits=request.limits, model=None)
-
-
-def _or_else(first: Answer, second: Answer) -> Answer:
-    """The answer of the second graph, where the first had no plan; nothing is impossible unless it is in both."""
-    return second if second.found else judged(agreed(second, first), second.budget)
-
-
-def find_leanest(request: PlanRequest, found: Answer) -> Answer:
-    """The leanest plan for the request that has this answer."""
-    return _find_of(replace(leanly(request), subject=found.subject.own))
-
-
-def _which(subject: Subject) -> tuple[str, str]:
-    """An output that is held beside the input whose place it should take, and why."""
-    assert subject.graph is not None
-    return next(iter(subject.graph.in_place)), "optimizers might have it written before the old one was read by all"
-
-
-def _find_leanly(request: PlanRequest, found: Answer) -> Answer:
-    """The leanest plan instead of none, if it fits; else the answer with a budget that is enough."""
-    if not request.may_walk:
-        return found
-    hopeless = found.status is Status.INFEASIBLE
-    request = leanly(request)
-    lean = find_leanest(request, found)
-    if lean.found and not hopeless:
-        result = replace(found.schedule.result, status=Status.FEASIBLE, order=lean.schedule.result.order)
-        return replace(lean, schedule=replace(lean.schedule, result=result)).noted(Note(PlanNote.LEANEST))
-    return enough_for(request, found, lean, _find_of)
-
-
-def _find_of(request: PlanRequest) -> Answer:
-    if request.target.tries_plans(request.subject):
-        return find_tried(request)
-    return find_witnessed(request, request.trials_of(request.subject))
+def through_stages(attempt: Attempt) -> Checked:
+    """How the attempt comes out."""
+    return check(attempt, place(attempt, order(attempt)))

@@ -16,8 +16,10 @@ from remat_cli.formats.planfile import PlanFile
 from remat_cli.formats.program import number_program
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer
-from remat_cli.planning.search.request import PlanRequest, candidate_of
-from remat_cli.planning.search.witness import witness_alone
+from remat_cli.planning.search.attempt import Attempt
+from remat_cli.planning.search.find import through_stages
+from remat_cli.planning.search.hunting import foreseen
+from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.subjects.in_pieces import replayed_in_pieces
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate
@@ -93,7 +95,19 @@ def _as_answer(request: PlanRequest, found: Answer, known: PlanFile) -> Answer |
     other = replace(found, schedule=Schedule(result, plan, outcome), made_by=known.method, subject=request.subject)
     if request.subject.graph is None:
         return other
-    return witness_alone(request, other, _with_its_places(request, candidate_of(other), known))
+    return tried_alone(request, other, _with_its_places(request, other.unplaced, known))
+
+
+def tried_alone(request: PlanRequest, found: Answer, candidate: Candidate | None = None) -> Answer | None:
+    """A plan from elsewhere as an answer, if it fits once its model is made and run; None if not.
+
+    `candidate`: the plan with its places, where they are known.
+    """
+    asked = foreseen(request)
+    attempt = Attempt(asked, asked, request.budget, found, candidate or found.unplaced)
+    passed = through_stages(attempt).found
+    fits = passed.found and request.fits(passed.candidate)
+    return replace(passed, budget=request.budget, model=None) if fits else None
 
 
 def _subject_of(known: PlanFile, subject: Subject) -> Subject:

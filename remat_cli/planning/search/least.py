@@ -7,7 +7,6 @@ it. So the same order keeps to that budget when it is asked for.
 from __future__ import annotations
 
 from remat_cli.planning.search.answer import Answer
-from remat_cli.planning.search.request import candidate_of
 from remat_cli.planning.targets.kinds import target_of
 from remat_cli.planning.targets.placing import place
 
@@ -23,5 +22,5 @@ def least_needed(answer: Answer) -> int | None:
     if answer.session is None or answer.subject.graph is None:
         return outcome.peak
     target = target_of(answer.session)
-    placed = place(target, candidate_of(answer).with_order(order))
+    placed = place(target, answer.unplaced.with_order(order))
     return max(outcome.peak + answer.aside, target.counted(placed.promise))

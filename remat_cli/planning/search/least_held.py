@@ -12,7 +12,9 @@ from typing import Any, cast
 
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer, Enough
-from remat_cli.planning.search.find import find_leanest, find_plan, find_searched
+from remat_cli.planning.search.attempt import Policy
+from remat_cli.planning.search.graphs import cheapest, searched
+from remat_cli.planning.search.last_resort import leanest
 from remat_cli.planning.search.proofs import unproved
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.search.untouched import bytes_counted, fitting_already
@@ -32,7 +34,7 @@ FALLING_ROUNDS_WITHIN = 8  # the same where time counts: the bound is then far b
 NEAREST = 0.0005  # share of what is held: on a way that short, only a byte less is asked for
 
 
-def find_least_held(request: PlanRequest, by_cost: Solver, max_overhead: float | None = None) -> Answer:
+def least_held(request: PlanRequest, by_cost: Solver, max_overhead: float | None = None) -> Policy:
     """The plan that holds least. `request`: for the order of least live bytes. `by_cost`: the default solver, which is
     asked for less and less. `max_overhead`: the most that the plan may take longer, where time counts."""
     subject, session = request.subject, request.target.session
@@ -40,12 +42,12 @@ def find_least_held(request: PlanRequest, by_cost: Solver, max_overhead: float |
     if not subject.pieces:
         as_is = fitting_already(subject, request.budget, request.method, request.limits, session)
     live = replace(request, by_memory=max_overhead is None, limits=request.limits.share(LEAST_LIVE_SHARE))
-    best = find_plan(live)
+    best = yield from cheapest(live)
     if max_overhead is not None and (over := _time(best) - _allowed(best, max_overhead)) > 0:
         # what the rewriting adds takes time too, and is not known before there is a plan
         least, solver = max(0.0, max_overhead - over / _once(best)), cast(Any, request.solver)
         live = replace(live, solver=partial(solver, max_overhead=least))
-        again = find_plan(replace(live, limits=request.limits.share(LEAST_LIVE_SHARE)))
+        again = yield from cheapest(replace(live, limits=request.limits.share(LEAST_LIVE_SHARE)))
         best = again if again.found and _time(again) <= _allowed(again, max_overhead) else unproved(best)
     if as_is is not None and (not best.found or held(as_is) < held(best)):
         best = _with_bounds_of(best if as_is.subject.nodes == best.subject.nodes else unproved(best), as_is)
@@ -56,16 +58,15 @@ def find_least_held(request: PlanRequest, by_cost: Solver, max_overhead: float |
         if max_overhead is not None:
             allowed = _allowed(best, max_overhead)
             asked = replace(asked, enough=Enough(cost=allowed, bound=allowed))
-        best = _made_cheaper(replace(asked, enough=None), _fallen(asked, best))
+        best = yield from _fallen(asked, best)
+        best = yield from _made_cheaper(replace(asked, enough=None), best)
     status = Status.OPTIMAL if _is_least(best) else Status.FEASIBLE
     result = replace(best.schedule.result, status=status)
     seconds = request.limits.clock.elapsed()
-    return replace(
-        best, schedule=replace(best.schedule, result=result), limits=request.limits, seconds=seconds, model=None
-    )
+    return replace(best, schedule=replace(best.schedule, result=result), limits=request.limits, seconds=seconds)
 
 
-def _fallen(request: PlanRequest, best: Answer) -> Answer:
+def _fallen(request: PlanRequest, best: Answer) -> Policy:
     """The least of the answer, of what is found for budgets that fall, and of the leanest plan."""
     request.keep(best)  # the time may end during what follows
     low = _bound(best) - 1
@@ -74,12 +75,13 @@ def _fallen(request: PlanRequest, best: Answer) -> Answer:
             break
         nearest = held(best) - low <= NEAREST * held(best)
         budget = held(best) - 1 if nearest else (low + held(best)) // 2
-        best = _asked_for_less(request, best, budget)
+        best = yield from _asked_for_less(request, best, budget)
         if held(best) > budget:
             low = budget
         request.keep(best)
     if not _is_least(best) and request.limits.clock.left() > LEAN_AT_LEISURE_SECONDS:
-        best = _less(best, find_leanest(request, best), request.enough)
+        other = yield from leanest(request, best)
+        best = _less(best, other, request.enough)
     return best
 
 
@@ -121,20 +123,21 @@ def _is_least(found: Answer) -> bool:
     return held(found) <= _bound(found)
 
 
-def _asked_for_less(request: PlanRequest, best: Answer, budget: int) -> Answer:
+def _asked_for_less(request: PlanRequest, best: Answer, budget: int) -> Policy:
     """The better of the answer and of the default solver's for a budget below it."""
     clock = request.limits.clock.allot(FALLING_SHARE, FALLING_MOVES)
     limits = replace(request.limits.silent(), clock=clock)
     asked = replace(request, subject=best.subject.own, budget=budget, limits=limits)
-    return _less(best, find_searched(asked), request.enough)
+    other = yield from searched(asked)
+    return _less(best, other, request.enough)
 
 
-def _made_cheaper(request: PlanRequest, best: Answer) -> Answer:
+def _made_cheaper(request: PlanRequest, best: Answer) -> Policy:
     """The cheaper of the answer and of what the default solver finds for the same memory in a part of what is left."""
     if request.late:
         return best
     limits = request.limits.silent().share(CHEAPER_SHARE)
-    other = find_searched(replace(request, subject=best.subject.own, budget=held(best), limits=limits))
+    other = yield from searched(replace(request, subject=best.subject.own, budget=held(best), limits=limits))
     return _with_bounds_of(best, other) if other.found and _time(other) < _time(best) else best
 
 

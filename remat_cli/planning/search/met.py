@@ -16,6 +16,8 @@ from threading import Condition
 
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer
+from remat_cli.planning.search.attempt import Attempt
+from remat_cli.planning.search.checking import tell
 from remat_cli.planning.search.repairs import repair, walk
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.subjects.subject import Subject
@@ -38,13 +40,13 @@ class Met:
     known plan.
     """
 
-    def __init__(self, request: PlanRequest) -> None:
-        self.request = request
+    def __init__(self, attempt: Attempt) -> None:
+        self.attempt, self.request = attempt, attempt.searched
         self.best: Candidate | None = None
-        self.tried = request.at_hand
+        self.tried = self.request.at_hand
         self.begun = False
         self.unplaced: Candidate | None = None  # the last that had all the time that was left, and yet no places
-        self.beside = _Beside(self) if _is_beside(request) else None
+        self.beside = _Beside(self) if _is_beside(self.request) else None
 
     def listening(self, subject: Subject, limits: Limits) -> Limits:
         """The same limits, for a search in that subject; this object hears of its orders too."""
@@ -100,7 +102,7 @@ class Met:
         if other is not None and (self.best is None or self._worth(other) < self._worth(self.best)):
             self.best = other
             noted = other.noted(Note(PlanNote.STILL_SEARCHING))
-            self.request.keep(self.request.answer_of(noted, progress.seconds, cut=True))
+            tell(self.attempt, self.request.answer_of(noted, progress.seconds, cut=True))
 
 
 class _Beside:

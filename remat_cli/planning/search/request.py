@@ -154,8 +154,3 @@ class PlanRequest:
             cut=cut,
             model=candidate.model,
         )
-
-
-def candidate_of(found: Answer) -> Candidate:
-    """The plan of an answer as a candidate whose model is not made yet."""
-    return Candidate(found.subject, found.schedule, found.made_by)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from remat_cli.model.sessions import STRICT, Session
 from remat_cli.planning.loading import load_subject
-from remat_cli.planning.search.answer import find_solver
+from remat_cli.planning.search.answer import Answer, find_solver
+from remat_cli.planning.search.attempt import Attempt, Checked, Policy, alone
+from remat_cli.planning.search.find import through_stages
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate
@@ -38,3 +41,20 @@ def candidate_for(subject: Subject, seed: int | None = None) -> Candidate:
 
 def within(request: PlanRequest, budget: int) -> PlanRequest:
     return replace(request, budget=budget)
+
+
+def played(policy: Policy, come_out: Callable[[Attempt], Checked]) -> Answer:
+    """What a policy answers where its attempts come out like that."""
+    checked: Checked | None = None
+    while True:
+        try:
+            attempt = next(policy) if checked is None else policy.send(checked)
+        except StopIteration as ended:
+            found: Answer = ended.value
+            return found
+        checked = come_out(attempt)
+
+
+def attempted(request: PlanRequest) -> Answer:
+    """What comes of the request by the stages, without a second attempt."""
+    return through_stages(alone(request)).found

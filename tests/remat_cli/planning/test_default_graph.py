@@ -15,7 +15,8 @@ from remat_cli.model.sessions import DEFAULT
 from remat_cli.model.signatures import feeds_of, ops_of
 from remat_cli.planning.loading import given_subject
 from remat_cli.planning.search.answer import find_solver
-from remat_cli.planning.search.find import find_plan
+from remat_cli.planning.search.find import find
+from remat_cli.planning.search.graphs import cheapest
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.search.untouched import share_base
 from remat_cli.planning.subjects.default_graph import default_graph, kernels, shapes_of
@@ -73,9 +74,9 @@ def test_the_files_own_ops_are_looked_at_only_where_the_graph_that_runs_has_no_p
     lazy = replace(subject, behaviour=replace(subject.behaviour, by_file=never))
     budget = share_base(subject, DEFAULT)
     request = PlanRequest(lazy, budget, "auto", find_solver("auto", {}), Limits(limited(moves=20_000)), DefaultTarget())
-    assert find_plan(request).found
+    assert find(cheapest(request)).found
     with pytest.raises(AssertionError, match="it was made"):
-        find_plan(replace(request, budget=subject.problem.resident + 1))
+        find(cheapest(replace(request, budget=subject.problem.resident + 1)))
 
 
 @pytest.mark.parametrize("seed", [1, 3, 12, 14])

@@ -9,15 +9,15 @@ from time import monotonic, sleep
 
 import pytest
 
-from remat_cli.planning.search import loop, met, repairs
-from remat_cli.planning.search.loop import find_fitting
+from remat_cli.planning.search import met, placing, repairs
+from remat_cli.planning.search.attempt import alone
 from remat_cli.planning.search.met import CHEAPER, FAR_CHEAPER, Met
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.targets.candidate import Candidate
 from solvers.clock import Clock
 from solvers.problem import Limits, Problem, Progress, Result, Status
 from solvers.reductions.views import reduced
-from tests.remat_cli.planning.requests import candidate_for, request_for
+from tests.remat_cli.planning.requests import attempted, candidate_for, request_for
 
 AMPLE = 1000.0  # seconds, which nothing here takes
 
@@ -55,7 +55,7 @@ def unplaceable(monkeypatch: pytest.MonkeyPatch) -> list[Candidate]:
     def refuse(_: PlanRequest, candidate: Candidate) -> None:
         tried.append(candidate)
 
-    for room in (met, loop):
+    for room in (met, placing):
         monkeypatch.setattr(room, "repair", refuse)
     monkeypatch.setattr(met, "walk", lambda request, candidate: None)
     return tried
@@ -77,7 +77,7 @@ def test_what_all_the_time_was_too_short_for_is_not_tried_again(
         wait_until(lambda: bool(tried))
         return Result(Status.FEASIBLE, order)
 
-    assert not find_fitting(replace(request_beside, solver=search, at_hand=10 * beyond(plan))).found
+    assert not attempted(replace(request_beside, solver=search, at_hand=10 * beyond(plan))).found
     assert len(tried) == 1
 
 
@@ -87,7 +87,7 @@ def test_only_the_plan_that_had_all_the_time_is_given_up(
     unplaceable(monkeypatch)
     plan, other = dearer(request_beside), candidate_for(request_beside.subject)
     found, another = (request_beside.answer_of(one, 0.0, cut=False) for one in (plan, other))
-    here, progress = Met(request_beside), Progress(0.0, order=plan.order)
+    here, progress = Met(alone(request_beside)), Progress(0.0, order=plan.order)
     assert not here.gave_up(found)
     here.place(request_beside.subject, progress, AMPLE)
     assert here.gave_up(found)
@@ -97,7 +97,7 @@ def test_only_the_plan_that_had_all_the_time_is_given_up(
 
 
 def test_places_are_given_up_for_a_gain_only(request_beside: PlanRequest) -> None:
-    here, plan = Met(request_beside), dearer(request_beside)
+    here, plan = Met(alone(request_beside)), dearer(request_beside)
     beside = here.beside
     assert beside is not None
     beside.newest = request_beside.subject, Progress(0.0, order=plan.order)
@@ -119,7 +119,7 @@ def test_places_are_given_up_for_a_gain_only(request_beside: PlanRequest) -> Non
 def test_a_first_order_is_given_up_for_a_far_better_one_which_comes_next(
     request_beside: PlanRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here, subject = Met(request_beside), request_beside.subject
+    here, subject = Met(alone(request_beside)), request_beside.subject
     far, near = Progress(0.0, order=dearer(request_beside).order), Progress(0.0, order=candidate_for(subject).order)
     beside, walked = here.beside, unplaceable(monkeypatch)
     assert beside is not None
@@ -135,7 +135,7 @@ def test_a_first_order_is_given_up_for_a_far_better_one_which_comes_next(
 @pytest.mark.parametrize("share", [0.5, 1.0, 2.0])
 def test_what_a_known_plan_is_better_than_is_not_placed(request_beside: PlanRequest, share: float) -> None:
     plan = dearer(request_beside)
-    here = Met(replace(request_beside, at_hand=int(share * beyond(plan))))
+    here = Met(alone(replace(request_beside, at_hand=int(share * beyond(plan)))))
     heard: list[Progress] = []
     assert here.beside is not None
     here.beside.hear = lambda subject, progress: heard.append(progress)  # type: ignore[method-assign]

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 from remat_cli.model.sessions import DEFAULT
 from remat_cli.model.signatures import feeds_of, ops_of
 from remat_cli.planning.loading import given_subject
-from remat_cli.planning.search.witness import more_once, run_once
+from remat_cli.planning.search.once import more_once, run_once
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets import same_kernels
 from remat_cli.planning.targets.same_kernels import rewrite_surely

@@ -17,7 +17,6 @@ from remat_cli.planning.plans import record
 from remat_cli.planning.search import met
 from remat_cli.planning.search.answer import Answer, find_solver
 from remat_cli.planning.search.known import cheaper_known, cheapest_known
-from remat_cli.planning.search.loop import find_fitting
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.targets.kinds import TARGETS, target_of
 from remat_cli.planning.targets.planned import PlannedTarget
@@ -27,6 +26,7 @@ from solvers.placement import fitting
 from solvers.problem import Limits, Problem, Progress, Result, Status
 from tests.ample import ample
 from tests.cli.running import Command
+from tests.remat_cli.planning.requests import attempted
 
 LONGEST = 60.0  # seconds that one thread waits for another
 
@@ -40,7 +40,7 @@ def question(path: Path, share: float, method: str = "milp") -> PlanRequest:
 
 def test_what_is_held_is_within_the_budget(data: Path) -> None:
     asked = question(data / "torch_unet_convt.onnx", 0.8)
-    found = find_fitting(asked)
+    found = attempted(asked)
     assert found.found
     assert found.promise is not None
     assert found.placement is not None
@@ -77,7 +77,7 @@ def test_what_was_found_on_the_way_is_placed_and_kept(data: Path) -> None:
 
     kept: list[Answer] = []
     asked = replace(question(data / "torch_unet_convt.onnx", 0.8), solver=forgetful, reorder=False, keep=kept.append)
-    found = find_fitting(asked)
+    found = attempted(asked)
     assert found.found
     for one in (found, *kept):
         assert one.promise is not None
@@ -88,8 +88,8 @@ def test_what_was_found_on_the_way_is_placed_and_kept(data: Path) -> None:
     assert found.overhead == kept[0].overhead
     assert found.schedule.outcome is not None
     beyond = found.schedule.outcome.cost - sum(node.cost for node in asked.subject.problem.nodes)
-    assert not find_fitting(replace(asked, at_hand=beyond)).found  # no better than what is at hand
-    assert find_fitting(replace(asked, at_hand=2 * beyond)).found
+    assert not attempted(replace(asked, at_hand=beyond)).found  # no better than what is at hand
+    assert attempted(replace(asked, at_hand=2 * beyond)).found
 
 
 @pytest.mark.slow
@@ -97,7 +97,7 @@ def test_what_holds_for_large_graphs_holds_for_small_ones(data: Path, monkeypatc
     monkeypatch.setattr(fitting, "LARGE_STEPS", 0)
     monkeypatch.setattr(met, "LARGE_NODES", 0)
     asked = question(data / "torch_unet_convt.onnx", 0.8, "auto")
-    found = find_fitting(replace(asked, limits=Limits(Clock(600))))
+    found = attempted(replace(asked, limits=Limits(Clock(600))))
     assert found.found
     assert found.promise is not None
     assert found.promise.arena is not None
@@ -127,7 +127,7 @@ def test_a_large_search_goes_on_while_what_it_reports_is_placed(data: Path, monk
         kept.set()
 
     asked = large_question(data / "torch_unet_convt.onnx", keep, gone_on, kept)
-    found = find_fitting(asked)
+    found = attempted(asked)
     assert found.found
     assert found.promise is not None
     assert found.promise.arena is not None
@@ -147,7 +147,7 @@ def test_a_leaner_plan_is_not_replaced_by_a_cheaper_one(data: Path, monkeypatch:
         return Result(Status.FEASIBLE, leanest.steps())
 
     asked = replace(question(data / "torch_unet_convt.onnx", 1.5), solver=search, keep=lambda _: kept.set())
-    found = find_fitting(replace(asked, limits=Limits(Clock(10 * LONGEST)), by_memory=True))
+    found = attempted(replace(asked, limits=Limits(Clock(10 * LONGEST)), by_memory=True))
     assert found.schedule.outcome is not None
     assert found.schedule.outcome.peak < 0.8 * asked.subject.before().peak
 
@@ -161,16 +161,16 @@ def test_what_goes_wrong_beside_a_search_is_raised(data: Path, monkeypatch: pyte
         raise OSError("no space left")
 
     with pytest.raises(OSError, match="no space left"):
-        find_fitting(large_question(data / "torch_unet_convt.onnx", fail, Event(), kept))
+        attempted(large_question(data / "torch_unet_convt.onnx", fail, Event(), kept))
 
 
 def test_a_known_plan_for_less_is_not_outdone_by_a_dearer_one(data: Path, tmp_path: Path) -> None:
     path = tmp_path / "cnn.onnx"
     shutil.copy(data / "torch_cnn.onnx", path)
-    small = find_fitting(question(path, 0.8))
+    small = attempted(question(path, 0.8))
     plan = record.plan_file(small)
     large = question(path, 0.9, "recompute-all")
-    found = find_fitting(large)
+    found = attempted(large)
     assert found.schedule.outcome is not None
     assert small.schedule.outcome is not None
     assert found.schedule.outcome.cost > small.schedule.outcome.cost

@@ -12,16 +12,18 @@ import pytest
 from remat_cli.checking.trying import Peaks
 from remat_cli.model.sessions import DEFAULT, STRICT
 from remat_cli.notes.kinds import PlanNote
-from remat_cli.planning.search import witness as module
+from remat_cli.planning.search.answer import Answer
+from remat_cli.planning.search.attempt import Attempt, Checked, alone
+from remat_cli.planning.search.checking import check
+from remat_cli.planning.search.known import tried_alone
+from remat_cli.planning.search.once import witnessed
 from remat_cli.planning.search.request import PlanRequest
-from remat_cli.planning.search.witness import find_witnessed, witness, witness_alone
 from remat_cli.planning.targets import same_kernels, trials
 from remat_cli.planning.targets.candidate import Candidate
-from remat_cli.planning.targets.trials import Trials
 from remat_cli.planning.time_plan import TRIAL_SECONDS
 from remat_cli.rewrite import Rewritten
 from tests.remat_cli.fusing_models import fusing_model
-from tests.remat_cli.planning.requests import candidate_for, request_for, within
+from tests.remat_cli.planning.requests import candidate_for, played, request_for, within
 
 LARGE = 1 << 40
 
@@ -43,6 +45,10 @@ def tried(request: PlanRequest) -> PlanRequest:
     return replace(request, subject=replace(request.subject, behaviour=behaviour))
 
 
+def passed(request: PlanRequest, candidate: Candidate) -> Answer:
+    return check(alone(request), request.answer_of(candidate, 0.0, cut=False)).found
+
+
 def astray(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     """Onnxruntime makes other kernels around that value whenever its op is computed twice."""
 
@@ -55,13 +61,13 @@ def astray(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
 
 def test_a_model_with_the_original_s_kernels_is_witnessed(fusing: PlanRequest) -> None:
     candidate = fusing.place(candidate_for(fusing.subject))
-    assert witness(fusing, fusing.subject, candidate, Trials(fusing.target)) is not None
+    assert passed(fusing, candidate).found
 
 
 def test_a_model_that_goes_astray_is_no_plan(fusing: PlanRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     candidate = fusing.place(candidate_for(fusing.subject))
     monkeypatch.setattr(same_kernels, "_faults", lambda *_: (frozenset({"x"}), frozenset()))
-    assert witness(fusing, fusing.subject, candidate, Trials(fusing.target)) is None
+    assert not passed(fusing, candidate).found
 
 
 def test_an_op_whose_copies_go_astray_is_run_once(fusing: PlanRequest, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,14 +82,14 @@ def test_an_op_whose_copies_go_astray_is_run_once(fusing: PlanRequest, monkeypat
     astray(monkeypatch, value)
     asked: list[PlanRequest] = []
 
-    def search(request: PlanRequest) -> object:
+    def search(attempt: Attempt) -> Checked:
+        request = attempt.searched
         asked.append(request)
         free = not request.subject.problem.nodes[index].once
         found = twice if free else replace(candidate_for(request.subject), subject=request.subject)
-        return request.answer_of(request.place(found), 0.0, cut=False)
+        return check(attempt, request.answer_of(request.place(found), 0.0, cut=False))
 
-    monkeypatch.setattr(module, "find_fitting", search)
-    found = find_witnessed(fusing, Trials(fusing.target))
+    found = played(witnessed(fusing, LARGE, []), search)
     assert len(asked) > 1
     assert found.found
     assert found.schedule.plan is not None
@@ -97,20 +103,20 @@ def test_a_plan_is_run_before_it_is_given(fusing: PlanRequest, monkeypatch: pyte
     request = tried(fusing)
     candidate = request.place(candidate_for(request.subject))
     monkeypatch.setattr(trials, "peaks", lambda *_: (1000, 2000))
-    ran = witness(request, request.subject, candidate, Trials(request.target))
-    assert ran is not None
+    ran = passed(request, candidate)
+    assert ran.promise is not None
     assert (ran.promise.live, ran.promise.later) == (1000, 2000)
     whole = request.answer_of(candidate, 0.0, cut=False)
-    assert witness_alone(request, whole) is not None
+    assert tried_alone(request, whole) is not None
     monkeypatch.setattr(trials, "peaks", lambda *_: (1000, LARGE + 1))
-    assert witness_alone(replace(request, trials={}), whole) is None
+    assert tried_alone(replace(request, trials={}), whole) is None
 
 
 def test_a_model_that_does_not_run_is_no_plan(fusing: PlanRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     request = tried(fusing)
     monkeypatch.setattr(trials, "peaks", lambda *_: None)
     candidate = request.place(candidate_for(request.subject))
-    assert witness(request, request.subject, candidate, Trials(request.target)) is None
+    assert not passed(request, candidate).found
 
 
 def test_where_work_is_limited_a_model_that_never_ends_is_tried_once(
@@ -128,10 +134,9 @@ def test_where_work_is_limited_a_model_that_never_ends_is_tried_once(
 
     monkeypatch.setattr(trials, "peaks", never_ends)
     monkeypatch.setattr(trials, "monotonic", lambda: now[0])
-    runs = Trials(request.target)
     for seed in (None, 1, 2):
         candidate: Candidate = request.place(candidate_for(request.subject, seed))
-        assert witness(request, request.subject, candidate, runs) is None
+        assert not passed(request, candidate).found
     assert asked == [TRIAL_SECONDS]
 
 
@@ -139,5 +144,5 @@ def test_strict_sessions_need_no_witness(data: Path) -> None:
     request = request_for(data / "torch_cnn.onnx", LARGE, STRICT)
     candidate = request.place(candidate_for(request.subject))
     assert not request.target.bears_witness(request.subject)
-    assert witness_alone(request, request.answer_of(candidate, 0.0, cut=False)) is not None
-    assert witness_alone(within(request, 1), request.answer_of(candidate, 0.0, cut=False)) is None
+    assert tried_alone(request, request.answer_of(candidate, 0.0, cut=False)) is not None
+    assert tried_alone(within(request, 1), request.answer_of(candidate, 0.0, cut=False)) is None

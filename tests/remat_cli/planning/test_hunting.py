@@ -11,17 +11,17 @@ import pytest
 
 from remat_cli.model.sessions import DEFAULT
 from remat_cli.notes.kinds import PlanNote
-from remat_cli.planning.search import tried as module
 from remat_cli.planning.search.answer import Answer
-from remat_cli.planning.search.readings import ways
+from remat_cli.planning.search.attempt import Attempt, Checked
+from remat_cli.planning.search.find import find
+from remat_cli.planning.search.hunting import measured, ways
 from remat_cli.planning.search.request import PlanRequest
-from remat_cli.planning.search.tried import find_tried
 from remat_cli.planning.targets import trials
 from remat_cli.planning.targets.candidate import Candidate
 from solvers.notes import Note
 from solvers.problem import Status
 from tests.remat_cli.fusing_models import fusing_model
-from tests.remat_cli.planning.requests import candidate_for, request_for
+from tests.remat_cli.planning.requests import candidate_for, played, request_for
 
 BUDGET = 1 << 40
 MB = 1 << 20
@@ -40,9 +40,14 @@ class Machine:
     nothing_below: int = 0
     asked: list[int] = field(default_factory=list)
 
-    def search(self, request: PlanRequest, _: object) -> Answer:
+    def answer(self) -> Answer:
+        return played(measured(self.request), lambda attempt: Checked(self.search(attempt)))
+
+    def search(self, attempt: Attempt) -> Answer:
+        request, found = attempt.searched, self.request.answer_of(self.candidate, 0.0, cut=False)
+        if attempt.candidate is not None:
+            return found.given_up()
         self.asked.append(request.budget)
-        found = self.request.answer_of(self.candidate, 0.0, cut=False)
         if request.budget < self.nothing_below:
             return replace(found.given_up(Note(PlanNote.MADE_FOR_LESS)), budget=request.budget)
         held = self.holds(request.budget)
@@ -53,7 +58,7 @@ class Machine:
 
 
 @pytest.fixture
-def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Machine]:
+def machine(tmp_path: Path) -> Callable[..., Machine]:
     """Searches answer as the machine says, and nothing can be moved about."""
 
     def made(holds: Callable[[int], int | None], nothing_below: int = 0) -> Machine:
@@ -62,10 +67,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ma
         request = request_for(path, BUDGET, DEFAULT, "auto")
         behaviour = replace(request.subject.behaviour, peaks=(2 * BUDGET, 2 * BUDGET), optimized=True)
         request = replace(request, subject=replace(request.subject, behaviour=behaviour))
-        found = Machine(request, request.place(candidate_for(request.subject)), holds, nothing_below)
-        monkeypatch.setattr(module, "find_witnessed", found.search)
-        monkeypatch.setattr(module, "repair", lambda *_: None)
-        return found
+        return Machine(request, request.place(candidate_for(request.subject)), holds, nothing_below)
 
     return made
 
@@ -73,7 +75,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ma
 def test_what_a_model_holds_too_much_is_asked_for_less(machine: Callable[..., Machine]) -> None:
     """Each model holds a tenth more than its plan was made for."""
     there = machine(lambda budget: budget + BUDGET // 10)
-    found = find_tried(there.request)
+    found = there.answer()
     assert found.found
     assert found.budget == BUDGET
     assert found.promise is not None
@@ -87,7 +89,7 @@ def test_what_a_model_holds_too_much_is_asked_for_less(machine: Callable[..., Ma
 def test_what_a_model_does_not_need_a_cheaper_plan_may(machine: Callable[..., Machine]) -> None:
     """Each model holds half of what its plan was made for: a plan is asked for that was made for more."""
     there = machine(lambda budget: budget // 2)
-    found = find_tried(there.request)
+    found = there.answer()
     assert found.found
     assert max(there.asked) > BUDGET
     assert found.budget == BUDGET
@@ -95,7 +97,7 @@ def test_what_a_model_does_not_need_a_cheaper_plan_may(machine: Callable[..., Ma
 
 def test_what_holds_too_much_whatever_is_asked_is_no_plan(machine: Callable[..., Machine]) -> None:
     there = machine(lambda _: BUDGET + MB, nothing_below=BUDGET // 2)
-    found = find_tried(there.request)
+    found = there.answer()
     assert not found.found
     assert found.status is Status.UNKNOWN
     assert there.asked == sorted(there.asked, reverse=True) or there.asked.count(BUDGET) > 1  # each way begins anew
@@ -104,7 +106,7 @@ def test_what_holds_too_much_whatever_is_asked_is_no_plan(machine: Callable[...,
 def test_a_model_that_never_runs_ends_the_search(machine: Callable[..., Machine]) -> None:
     """A search that is limited by work alone asks once in each way, and says that nothing was tried."""
     there = machine(lambda _: None)
-    found = find_tried(there.request)
+    found = there.answer()
     assert there.request.limits.clock.most is not None
     assert not found.found
     assert found.says(PlanNote.UNTRIED)
@@ -121,7 +123,7 @@ def test_a_real_search_whose_models_never_run_ends(tmp_path: Path, monkeypatch: 
     request = replace(request, subject=replace(request.subject, behaviour=behaviour), budget=whole)
     ran: list[object] = []
     monkeypatch.setattr(trials, "peaks", lambda graph, model, *_: ran.append(model.SerializeToString()))
-    found = find_tried(request)
+    found = find(measured(request))
     assert not found.found
     assert ran
     assert len(set(ran)) == len(ran)

@@ -1,4 +1,4 @@
-"""Finds plans of models whose measured memory differs from the prediction: the budget asked for follows the
+"""Attempts where the measured memory of models differs from the prediction: the budget asked for follows the
 measurement.
 
 Invariant: an answer that found a plan is of a model that was run and held no more than the budget, in its later runs
@@ -7,38 +7,46 @@ too.
 
 from __future__ import annotations
 
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field, replace
 
+from remat_cli.model.problem_of import as_it_stands
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer
+from remat_cli.planning.search.attempt import Attempt, Checked, Policy
+from remat_cli.planning.search.once import limits_of_one_search, witnessed
 from remat_cli.planning.search.proofs import judged
-from remat_cli.planning.search.readings import ways
-from remat_cli.planning.search.repairs import repair
-from remat_cli.planning.search.request import PlanRequest, candidate_of
-from remat_cli.planning.search.witness import find_witnessed, limits_of_one_search, witness
-from remat_cli.planning.targets.trials import Trials
+from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.time_plan import NEARER_SHARE, RETRY_PART
 from remat_cli.units import show_bytes
 from solvers.notes import Note
 from solvers.problem import Status
+from solvers.schedule import baseline
 
 LESS_PART = 200  # one over this is the part of the budget asked for less, besides the measured excess
 NEARER_MOVES = 4  # how often a plan that nearly fits is moved about
 SPARE_PART = 50  # one over this is the part of the budget that, left unused, is worth another search
 
 
-def find_tried(request: PlanRequest) -> Answer:
+def of_graph(request: PlanRequest) -> Policy:
+    """A plan of the request's graph, measured where predictions are known to be off."""
+    if request.target.tries_plans(request.subject):
+        return measured(request)
+    return witnessed(request, request.budget, [])
+
+
+def measured(request: PlanRequest) -> Policy:
     """A plan whose model was measured to hold no more than the budget."""
-    hunt = _Hunt(request, request.trials_of(request.subject))
+    hunt = _Hunt(request)
     untried: list[Answer] = []
     for way in ways(request):
-        outcome = hunt.down(way)
+        outcome = yield from hunt.down(way)
         if outcome.fits:
-            outcome = hunt.up(way, outcome)
-            if not hunt.met or outcome.found.cost <= hunt.met[0].cost:
+            outcome = yield from hunt.up(way, outcome)
+            if not hunt.met or outcome.found.cost <= hunt.cheapest.cost:
                 return _as_asked(request, outcome.found, outcome.over)
         if hunt.met:
-            return _as_asked(request, hunt.met[0].noted(Note(PlanNote.MET_EARLIER)), 0)
+            return _as_asked(request, hunt.cheapest.noted(Note(PlanNote.MET_EARLIER)), 0)
         untried += [outcome.found] if outcome.found.says(PlanNote.UNTRIED) else []
         if request.late:
             break
@@ -59,51 +67,50 @@ class _Outcome:
         return self.found.found and self.over <= 0
 
 
+_Steps = Generator[Attempt, Checked, _Outcome]
+
+
 @dataclass(slots=True)
 class _Hunt:
-    """The search over budgets. `met`: the cheapest plan that was measured to fit on the way, if any was."""
+    """The search over budgets. `met`: plans that were measured to fit on the way."""
 
     request: PlanRequest
-    trials: Trials
     met: list[Answer] = field(default_factory=list)
 
-    def down(self, way: PlanRequest) -> _Outcome:
+    @property
+    def cheapest(self) -> Answer:
+        return min(self.met, key=lambda one: one.cost)
+
+    def down(self, way: PlanRequest) -> _Steps:
         """Ask for smaller budgets, each less by the measured excess of the last plan, until a plan fits."""
         clock, budget = self.request.limits.clock, way.budget
         while True:
-            begun, found = clock.elapsed(), self._search(budget, way)
+            begun, found = clock.elapsed(), (yield from self._search(budget, way))
             took = clock.elapsed() - begun
-            outcome = _Outcome(found, self._over(found) if found.found else 0, budget)
+            outcome = self._outcome(found, budget)
             if not found.found:
                 return outcome
-            outcome, moved = self._nearer(way, outcome)
+            outcome, moved = yield from self._nearer(way, outcome)
             if outcome.over <= 0 or self.request.late or clock.left() < RETRY_PART * took:
                 return outcome
             budget = outcome.budget - (outcome.over + self._step if moved else 0)
 
-    def _nearer(self, way: PlanRequest, outcome: _Outcome) -> tuple[_Outcome, bool]:
+    def _nearer(self, way: PlanRequest, outcome: _Outcome) -> Generator[Attempt, Checked, tuple[_Outcome, bool]]:
         """The same computes moved about until less is predicted; with whether every excess could be moved away."""
         for _ in range(NEARER_MOVES):
             if outcome.over <= 0 or self.request.late:
                 return outcome, True
             budget = outcome.budget - outcome.over - self._step
-            other = self._moved(budget, way, outcome.found)
-            if other is None:
+            asked = replace(way, budget=budget)
+            moving = replace(asked, limits=self.request.limits.share(NEARER_SHARE))
+            found = outcome.found
+            other = (yield Attempt(moving, asked, budget, found, found.unplaced, self.met)).found
+            if not other.found:
                 return replace(outcome, budget=budget), False
-            outcome = _Outcome(other, self._over(other), budget)
+            outcome = self._outcome(other, budget)
         return outcome, True
 
-    def _moved(self, budget: int, way: PlanRequest, found: Answer) -> Answer | None:
-        """The plan with ops moved about until less is predicted, measured again."""
-        way = replace(way, budget=budget)
-        limits = self.request.limits.share(NEARER_SHARE)
-        moved = repair(replace(way, limits=limits), candidate_of(found))
-        if moved is None:
-            return None
-        witnessed = witness(way, moved.subject, moved, self.trials)
-        return None if witnessed is None else found.with_candidate(witnessed, way.target.session)
-
-    def up(self, way: PlanRequest, outcome: _Outcome) -> _Outcome:
+    def up(self, way: PlanRequest, outcome: _Outcome) -> _Steps:
         """Ask for larger budgets while the measured plan leaves memory unused, because a cheaper plan may fit."""
         request, clock, found, budget = self.request, self.request.limits.clock, outcome.found, outcome.budget
         took = clock.elapsed()
@@ -111,24 +118,22 @@ class _Hunt:
             if clock.left() < RETRY_PART * took:
                 break
             budget += spare
-            other = self._search(budget, way)
+            other = yield from self._search(budget, way)
             if not other.found or self._over(other) > 0 or other.cost >= found.cost:
                 break
             found = other
         return replace(outcome, found=found)
 
-    def _search(self, budget: int, way: PlanRequest) -> Answer:
-        limits = limits_of_one_search(self.request)
-        return find_witnessed(replace(way, budget=budget, limits=limits, keep=self._keep), self.trials)
-
-    def _keep(self, found: Answer) -> None:
-        if self._over(found) <= 0:
-            self.met[:] = [min((*self.met, found), key=lambda one: one.cost)]
-            self.request.keep(replace(found, budget=self.request.budget))
+    def _search(self, budget: int, way: PlanRequest) -> Policy:
+        asked = replace(way, budget=budget, limits=limits_of_one_search(self.request))
+        return witnessed(asked, self.request.budget, self.met)
 
     @property
     def _step(self) -> int:
         return self.request.budget // LESS_PART
+
+    def _outcome(self, found: Answer, budget: int) -> _Outcome:
+        return _Outcome(found, self._over(found) if found.found else 0, budget)
 
     def _over(self, found: Answer) -> int:
         assert found.promise is not None
@@ -156,3 +161,32 @@ def _as_asked(request: PlanRequest, found: Answer, over: int) -> Answer:
     found = replace(found, schedule=replace(found.schedule, result=result))
     found = replace(found, budget=request.budget) if fits else judged(found, request.budget)
     return replace(found, limits=request.limits, seconds=request.limits.clock.elapsed())
+
+
+def ways(request: PlanRequest) -> Iterator[PlanRequest]:
+    """Requests for each prediction of the session's memory: with less where the original holds more than predicted,
+    then with more where it holds less."""
+    for later in request.target.later_runs(request.subject):
+        reading = replace(request, later_runs=later)
+        unknown = max(0, -_less_held(reading))
+        if unknown and request.budget - unknown > request.subject.problem.resident:
+            yield replace(reading, budget=request.budget - unknown)
+        yield foreseen(reading)
+
+
+def foreseen(request: PlanRequest) -> PlanRequest:
+    """The request with a larger budget where the original holds less than predicted, because fused values are not
+    held."""
+    return replace(request, budget=request.budget + max(0, _less_held(request)))
+
+
+def _less_held(request: PlanRequest) -> int:
+    """How much less than predicted the original was measured to hold, where its plans can be expected to do so too.
+
+    Where the graph's ops are the kernels that run, a plan's prediction is better than that of the original's own order.
+    """
+    subject = request.subject
+    if subject.behaviour.peaks is None or subject.behaviour.optimized:
+        return 0
+    before = as_it_stands(request.in_units(subject.as_given.problem))
+    return baseline(before)[1].peak - max(subject.behaviour.peaks)

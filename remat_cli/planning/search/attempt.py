@@ -1,0 +1,56 @@
+"""One attempt at a plan, and how it came out: what goes through the stages, and what the next attempt is chosen by.
+
+Invariant: an attempt is a value, and stages change nothing of it; what they met on the way stands in `met`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from remat_cli.planning.search.answer import Answer
+from remat_cli.planning.search.request import PlanRequest
+from remat_cli.planning.subjects.subject import Subject
+from remat_cli.planning.targets.candidate import Candidate
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """`searched`: what an order is searched for: a subject in which some ops may have to run once, within the limits of
+    one search. `asked`: what the order's model must pass. `budget`: what the user asked for, whatever less or more is
+    asked for now.
+
+    `known`: an answer whose plan is tried instead of searching; `candidate`: that plan, maybe with its places. `met`:
+    the plans that passed while the search went on.
+    """
+
+    searched: PlanRequest
+    asked: PlanRequest
+    budget: int
+    known: Answer | None = None
+    candidate: Candidate | None = None
+    met: list[Answer] = field(default_factory=list, compare=False)
+
+    @property
+    def subject(self) -> Subject:
+        """The one whose model is made, with all ops that the session fuses."""
+        return self.asked.subject if self.candidate is None else self.candidate.subject
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """`found`: the answer, with a plan only if that passed. `astray`: else the values around which its model runs other
+    kernels than the original; another attempt may run the ops there once."""
+
+    found: Answer
+    astray: frozenset[str] = frozenset()
+
+
+# Yields attempts, hears how each came out, and returns the answer.
+Policy: TypeAlias = Generator[Attempt, Checked, Answer]
+
+
+def alone(request: PlanRequest) -> Attempt:
+    """The only attempt at a request."""
+    return Attempt(request, request, request.budget)

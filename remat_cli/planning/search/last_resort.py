@@ -1,0 +1,95 @@
+"""Attempts of last resort: the leanest plan, and what budget is enough where even that does not fit.
+
+Invariant: the budget that a refusal names was met by this plan in its session. A request for that budget or a larger
+one tries the same plan before it gives up, so that it finds one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import replace
+
+from remat_cli.notes.kinds import PlanNote
+from remat_cli.planning.search.answer import Answer
+from remat_cli.planning.search.attempt import Attempt, Checked, Policy
+from remat_cli.planning.search.hunting import of_graph
+from remat_cli.planning.search.lean import lean_needs
+from remat_cli.planning.search.request import PlanRequest, ignore
+from remat_cli.planning.search.untouched import held_as_it_is
+from remat_cli.planning.targets.candidate import Candidate
+from remat_cli.planning.time_plan import LEAN_GRACE_SECONDS, LEAN_GRACE_SHARE
+from solvers.clock import Clock
+from solvers.notes import Note
+from solvers.problem import Status
+
+WITNESSED_ROUNDS = 3  # of asking for what the leanest plan turned out to need
+
+
+def last_resort(request: PlanRequest, found: Answer) -> Policy:
+    """The leanest plan instead of none, if it fits; else the answer with a budget that is enough."""
+    request = _leanly(request)
+    lean = yield from leanest(request, found)
+    if lean.found and found.status is not Status.INFEASIBLE:
+        result = replace(found.schedule.result, status=Status.FEASIBLE, order=lean.schedule.result.order)
+        return replace(lean, schedule=replace(lean.schedule, result=result)).noted(Note(PlanNote.LEANEST))
+    return (yield from _with_enough(request, found, lean))
+
+
+def leanest(request: PlanRequest, found: Answer) -> Policy:
+    """The leanest plan for the request that has this answer."""
+    return of_graph(replace(_leanly(request), subject=found.subject.own))
+
+
+def _leanly(request: PlanRequest) -> PlanRequest:
+    """The request for the leanest plan instead, once for a request. It has the time that is left, and a grace where
+    there is none: no work limits it, which would decide what it finds."""
+    if request.leanly:
+        return request
+    clock = request.limits.clock
+    own = Clock(max(clock.left(), LEAN_GRACE_SECONDS + LEAN_GRACE_SHARE * clock.seconds), clock.stopped)
+    limits = replace(request.limits.silent(), clock=own)
+    return replace(request, leanly=True, enough=None, limits=limits, keep=ignore)
+
+
+def _with_enough(request: PlanRequest, found: Answer, lean: Answer) -> Policy:
+    """The answer without a plan, with a budget that is enough: the leanest plan's, or what the model holds as it is.
+
+    Where plans are witnessed, only another attempt tells whether the budget is enough.
+    """
+    given = request.subject.as_given.graph is not None
+    held = held_as_it_is(request.subject, request.target.session) if given else None
+    if lean.schedule.outcome is None or lean.schedule.result.order is None:
+        return replace(found, enough=held)
+    schedule = replace(lean.schedule, result=replace(found.schedule.result, order=lean.schedule.result.order))
+    needs: int | None = lean_needs(request, lean.candidate)
+    if request.target.bears_witness(lean.subject):
+        needs = yield from _witnessed(request, lean)
+    least = min((size for size in (needs, held) if size is not None), default=None)
+    return replace(found, subject=lean.subject, schedule=schedule, enough=least)
+
+
+def _witnessed(request: PlanRequest, lean: Answer) -> Generator[Attempt, Checked, int | None]:
+    """The budget for which the leanest plan was found and witnessed. Ops that have to run once make it need more."""
+    if request.limits.clock.over():
+        return None
+    made = _with_model(request, lean)
+    if made is not None and not request.target.tries_plans(lean.subject):
+        return lean_needs(request, made)
+    needs = lean_needs(request, made or lean.candidate)
+    for _ in range(WITNESSED_ROUNDS):
+        if request.limits.clock.over():
+            return None
+        again = yield from of_graph(replace(request, subject=lean.subject, budget=needs))
+        if again.found:
+            return needs
+        more = lean_needs(request, again.candidate)
+        if more <= needs:
+            return None
+        needs = more
+    return None
+
+
+def _with_model(request: PlanRequest, lean: Answer) -> Candidate | None:
+    """The plan with the model that makes its results by the original's kernels, if there is one."""
+    candidate = lean.candidate
+    return request.with_model(candidate, request.trials_of(lean.subject).model(lean.subject, candidate))

@@ -1,0 +1,106 @@
+"""The first stage: an order for an attempt, from a solver.
+
+Whether an order can be placed is known only after the search, when little time is left. So orders that the search
+reports are placed while it goes on (`met.py`).
+
+Invariant: which orders are asked for depends on what they cost, never on the clock, but in large searches that have
+time instead of work.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from remat_cli.notes.kinds import PlanNote
+from remat_cli.planning.search.answer import Answer, answer, ending, half
+from remat_cli.planning.search.attempt import Attempt
+from remat_cli.planning.search.checking import tell
+from remat_cli.planning.search.lean import lean_candidate, lean_needs
+from remat_cli.planning.search.met import Met, candidate_so_far
+from remat_cli.planning.search.proofs import agreed, unproved
+from remat_cli.planning.search.request import PlanRequest
+from remat_cli.planning.time_plan import ONLINE_SEARCH_SHARE, PLACING_SECONDS, SEARCH_SHARE
+from solvers.notes import Note
+from solvers.problem import Limits, Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """`found`: the solver's answer. `met`: the plans that were placed while it searched; None where nothing is to be
+    placed."""
+
+    found: Answer
+    met: Met | None = None
+
+
+def order(attempt: Attempt) -> Ordered:
+    """The order of an attempt: known before, the leanest, or searched for."""
+    request = attempt.searched
+    if attempt.known is not None:
+        return Ordered(attempt.known)
+    if request.leanly:
+        return Ordered(_leanest(request))
+    if request.subject.graph is None:
+        return Ordered(_bare(attempt))
+    met = Met(attempt)
+    try:
+        return Ordered(_searched(request, met), met)
+    finally:
+        met.close()
+
+
+def _bare(attempt: Attempt) -> Answer:
+    """A plan of a problem without a model: nothing needs a place."""
+    request = attempt.searched
+    limits = ending(request.limits, request.enough) if request.enough else request.limits
+
+    def report(progress: Progress) -> None:
+        limits.report(progress)
+        if candidate := candidate_so_far(request, progress):
+            noted = candidate.noted(Note(PlanNote.STILL_SEARCHING))
+            tell(attempt, request.answer_of(noted, progress.seconds, cut=True))
+
+    hearing = replace(limits, report=report)
+    found = answer(request.subject, request.budget, request.method, request.solver, hearing, request.reorder)
+    return replace(found, limits=request.limits)
+
+
+def _leanest(request: PlanRequest) -> Answer:
+    """The leanest plan, whatever it costs; without a status of a plan where that does not fit."""
+    lean = lean_candidate(request)
+    found = request.answer_of(lean, request.limits.clock.elapsed(), cut=request.limits.clock.spent())
+    return found if lean_needs(request, lean) <= request.budget else found.given_up(Note(PlanNote.LEANEST))
+
+
+def _searched(request: PlanRequest, met: Met) -> Answer:
+    """Search with room left for the additions of the rewriting. Where that leads to no plan, search without that
+    room."""
+    left = request.limits.clock.left()
+    online = request.target.online
+    if online or request.limits.clock.most is not None:
+        limits = request.limits.share(ONLINE_SEARCH_SHARE if online else SEARCH_SHARE)
+    else:
+        limits = request.limits.within(max(SEARCH_SHARE * left, left - PLACING_SECONDS))
+    narrow = request.room - request.target.reserve(request.subject.problem)
+    found = _as_fused(request, narrow, limits, met)
+    if not found.found and online and not request.late:
+        found = _as_fused(request, narrow, request.limits.share(SEARCH_SHARE), met)
+    hopeless = (found.schedule.result.needed or 0) > request.most
+    if found.found or request.most == narrow or request.late or hopeless:
+        return found
+    return _as_fused(request, request.most, limits, met)
+
+
+def _as_fused(request: PlanRequest, budget: int, limits: Limits, met: Met) -> Answer:
+    """Schedule each kernel that the runtime fuses by default as one op; op by op only if that leads to no plan."""
+    subject = request.subject
+    if not subject.problem.inner:
+        return request.ask(subject, budget, met.listening(subject, limits), request.reorder)
+    fused = request.ask(subject, budget, half(met.listening(subject, limits)), request.reorder)
+    if fused.found:
+        return fused
+    if limits.clock.over():
+        return unproved(fused)
+    apart = subject.solving(replace(subject.problem, inner=frozenset()))
+    found = request.ask(apart, budget, met.listening(apart, limits), request.reorder)
+    return found.noted(Note(PlanNote.SCHEDULED_APART)) if found.found else agreed(found, fused)

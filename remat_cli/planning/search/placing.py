@@ -1,0 +1,142 @@
+"""The second stage: an order gets its places. It is repaired, or an alternative that fits stands in.
+
+Invariant: an answer that has a plan keeps to the budget of its attempt, and its bounds are for that budget.
+
+Where the allocator cannot place a plan that tightly, ops are moved about. Only then is a plan for a smaller budget
+taken, and a note says which. If time ends before, the answer is the best candidate placed so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from remat_cli.notes.kinds import PlanNote
+from remat_cli.planning.search.answer import Answer
+from remat_cli.planning.search.attempt import Attempt
+from remat_cli.planning.search.ordering import Ordered
+from remat_cli.planning.search.proofs import judged
+from remat_cli.planning.search.repairs import arrange_cheaper, lower, repair, walk
+from remat_cli.planning.search.request import PlanRequest
+from remat_cli.planning.targets.candidate import Candidate
+from remat_cli.planning.time_plan import LESS_SHARE
+from solvers.notes import Note
+from solvers.problem import Result, Status
+
+LESS_ROUNDS = 6
+LESS_STEP = 0.01  # share of the budget; the first search for less memory asks for this much less
+
+
+def place(attempt: Attempt, ordered: Ordered) -> Answer:
+    """The answer with places within the budget, or without a plan and with the reason why."""
+    request, first, met = attempt.searched, ordered.found, ordered.met
+    if attempt.candidate is not None:
+        repaired = repair(request, attempt.candidate)
+        return first.given_up() if repaired is None else first.with_candidate(repaired, request.target.session)
+    if met is None:
+        return first
+    if _is_useless(request, first) or not (first.found or met.best):
+        return _without_plan(request, first)
+    best = met.instead_of(first)
+    if first.found and best is None and not met.gave_up(first):
+        request.say("rewriting the model and placing its values")
+        best = repair(request, first.unplaced)
+    if best is None:
+        request.say("its values cannot be placed within the budget: looking for a plan whose can")
+        best = _cheapest_alternative(request, first, met.best)
+    if best is None and request.at_hand is not None:
+        return _without_plan(request, first)  # nobody asks how near it came
+    if best is None:
+        return _without_plan(request, first, request.place(first.unplaced, request.limits.clock.within(0)))
+    return _as_asked(request, first, best)
+
+
+def _is_useless(request: PlanRequest, found: Answer) -> bool:
+    """Whether a proof shows that no plan is as cheap as the request asks."""
+    bound, most = found.schedule.result.bound_any_order, request.enough.bound if request.enough else None
+    return bound is not None and most is not None and bound > most
+
+
+def _cheapest_alternative(request: PlanRequest, first: Answer, met: Candidate | None) -> Candidate | None:
+    """The cheapest alternative to a plan that was found but cannot be placed; among equals, one for less memory is
+    taken before one that was met on the way, and that before a walk."""
+    fitting: list[tuple[int, int, Candidate]] = []
+    if met is not None:
+        fitting.append((met.cost, 1, met.noted(Note(PlanNote.MET_EARLIER))))
+    elif first.found and (walked := walk(request, first.unplaced)):
+        fitting.append((walked.cost, 2, walked.noted(Note(PlanNote.WALKED))))
+    for less in _made_for_less(request, first) if first.found else ():
+        if repaired := repair(request, less.unplaced):
+            fitting.append((repaired.cost, 0, repaired.noted(Note(PlanNote.MADE_FOR_LESS))))
+            break  # a plan for even less memory costs more
+    if not fitting:
+        return None
+    return arrange_cheaper(request, min(fitting, key=lambda one: one[:2])[2])
+
+
+def _made_for_less(request: PlanRequest, first: Answer) -> Iterator[Answer]:
+    """Plans for less and less memory; each step is twice the last.
+
+    The first step assumes that a plan for less memory exceeds its budget by the same share as the first plan does.
+    """
+    step = LESS_STEP * request.budget
+    needed = request.counted(request.place(first.unplaced, request.limits.clock.within(0)))
+    wanted = min(request.room - step, request.room * request.budget / needed)
+    for _ in range(LESS_ROUNDS):
+        if request.late or wanted <= first.subject.problem.resident:
+            return
+        found = _ask_for(request, first, int(wanted))
+        if not found.found:
+            return
+        yield found
+        step *= 2
+        wanted -= step
+
+
+def _ask_for(request: PlanRequest, first: Answer, budget: int) -> Answer:
+    """A plan for a smaller budget, with the order of first computes that led to the first plan."""
+    quiet = request.limits.silent().share(LESS_SHARE)
+    again = bool(request.reorder) or first.says(PlanNote.REORDERED)
+    found = request.ask(first.subject, budget, quiet, again)
+    if found.found or again or request.reorder is not None or request.late:
+        return found
+    return request.ask(first.subject, budget, quiet, True)
+
+
+def _without_plan(request: PlanRequest, first: Answer, candidate: Candidate | None = None) -> Answer:
+    """The answer without a plan. `candidate`: the placed plan that comes nearest to the budget."""
+    found = judged(first, request.budget)
+    if candidate is not None and candidate.footprint is not None:
+        found = replace(found, promise=candidate.promise, placement=candidate.footprint.placement)
+    return _at_the_end(request, first, found)
+
+
+def _at_the_end(request: PlanRequest, first: Answer, found: Answer) -> Answer:
+    seconds, cut = request.limits.clock.elapsed(), first.cut or request.limits.clock.spent()
+    return replace(found, limits=request.limits, seconds=seconds, cut=cut)
+
+
+def _as_asked(request: PlanRequest, first: Answer, best: Candidate) -> Answer:
+    """The candidate as the answer to the request, with the bounds that the search proved."""
+    proved = first.schedule.result
+    with request.times.part("lowering the block"):
+        best = lower(request, best)
+    result = replace(
+        best.schedule.result,
+        bound=proved.bound,
+        bound_any_order=proved.bound_any_order,
+        peak_bound=proved.peak_bound,
+        grounds=proved.grounds,
+    )
+    if best.plan != first.schedule.plan:
+        result = replace(result, status=_status(request, best, result))
+    best = replace(best, schedule=replace(best.schedule, result=result))
+    return _at_the_end(request, first, request.answer_of(best, 0.0, cut=False))
+
+
+def _status(request: PlanRequest, candidate: Candidate, result: Result) -> Status:
+    """The status of the candidate's plan. A plan other than the proved one may be as good, and is optimal then."""
+    for status, bound in ((Status.OPTIMAL, result.bound_any_order), (Status.ORDER_OPTIMAL, result.bound)):
+        if bound is not None and candidate.cost <= bound * (1 + request.limits.gap):
+            return status
+    return Status.FEASIBLE
