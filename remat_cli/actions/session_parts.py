@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from remat_cli import errors
 from remat_cli.fences import own_environment
@@ -29,7 +29,7 @@ class SessionParts:
     """`tensors`: the folder of the model's external tensors. `placed`: whether values lie where a plan says, which is
     the table in the file `places`, or where there is none, where a first run shows that they can. `in_place`, `before`:
     what runs write over what, and the ops that run only before that. `notes`: what is to be said of runs. `frame`: the
-    file of the step without its nodes."""
+    file of the step without its nodes. `weights`: the fields of `Weights`, where runs may let go of them."""
 
     model: str
     tensors: str
@@ -41,6 +41,7 @@ class SessionParts:
     before: Sequence[str] = ()
     notes: Sequence[str] = ()
     frame: str = ""
+    weights: Sequence[Any] = ()
 
     @property
     def written(self) -> WrittenState:

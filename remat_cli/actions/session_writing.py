@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,13 @@ import onnx
 from remat_cli import errors
 from remat_cli.actions import emitting
 from remat_cli.actions.emitting import Emitted
+from remat_cli.actions.letting_weights_go import weights_of
 from remat_cli.actions.session_parts import PARTS, SessionParts
 from remat_cli.actions.writing_over import written_in_any_order, written_in_order
 from remat_cli.errors import BadInput, RematError
 from remat_cli.fences import bind_to
 from remat_cli.formats.files import write_whole
-from remat_cli.formats.planfile import SEEN_LAYOUT, seen_threads
+from remat_cli.formats.planfile import SEEN_LAYOUT, seen_kept, seen_threads
 from remat_cli.model.sessions import REMAT
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.notes.words import sentences
@@ -63,6 +64,7 @@ def write_parts(plan: Planned, folder: Path) -> SessionParts:
         in_place=dict(graph.in_place) if graph else {},
         before=sorted(_written(plan, emitted).before),
         notes=sentences(note for note in plan.subject.notes if note.kind == PlanNote.WRITES_OVER),
+        weights=_weights(recorded.placement, emitted.model, tensors) if placed else (),
         frame=str(_frame(emitting.graph_of(plan).model, folder)),
     )
 
@@ -86,6 +88,13 @@ def _places(placement: Mapping[str, Any] | None, folder: Path) -> str:
         return ""
     (folder / PLACES).write_bytes(PlacesTable.of(placement_in(placement)).content())
     return str(folder / PLACES)
+
+
+def _weights(placement: Mapping[str, Any] | None, model: onnx.ModelProto, folder: Path) -> tuple[Any, ...]:
+    """The weights that the plan says may be let go of."""
+    kept = seen_kept(placement)
+    found = weights_of(model, folder, kept) if kept else None
+    return () if found is None else astuple(found)
 
 
 def _frame(model: onnx.ModelProto, folder: Path) -> Path:

@@ -18,6 +18,7 @@ from remat_cli.actions.session_parts import SessionParts, written_elsewhere
 from remat_cli.api.plain import CPU, items_of, path_of, warn
 from remat_cli.arguments import switch
 from remat_cli.errors import BadInput, Usage, meant
+from remat_cli.formats.weights import Weights
 from remat_cli.model.sessions import STOCK
 from remat_cli.runtime.in_place import in_place
 from remat_cli.runtime.letting_go import let_go
@@ -114,4 +115,5 @@ def _session(parts: SessionParts, providers: Sequence[Any]) -> Any:
     if not parts.placed or tuple(providers) != CPU:
         return session_of(parts.model, folder, providers, threads)
     places = PlacesTable.read(Path(parts.places).read_bytes()) if parts.places else None
-    return planned_of(parts.model, folder, places, threads=threads)
+    weights = Weights.of(parts.weights) if parts.weights else None
+    return planned_of(parts.model, folder, places, threads=threads, weights=weights)

@@ -31,6 +31,7 @@ MOST_PIECES = 1 << 16
 MOST_COST = 1 << 60  # nanoseconds, or bytes
 SEEN_THREADS = "threads"  # of places that runs showed
 SEEN_LAYOUT = "layout"  # and how many channels lie together in the model's layouts, where it has any
+SEEN_WEIGHTS = "weights"  # and of weights that runs let go of, how many bytes stay in memory
 FILE, AS_RUN = "file", "as run"  # the ops of the schedule: the model's own, or the kernels that a default session runs
 
 
@@ -295,6 +296,12 @@ def _list(data: dict[str, Any], name: str, path: Path) -> list[Any]:
 def seen_threads(placement: Mapping[str, Any] | None) -> int:
     """The threads of the runs that showed these places; 0 where they are foretold."""
     found = (placement or {}).get(SEEN_THREADS)
+    return found if isinstance(found, int) and found > 0 else 0
+
+
+def seen_kept(placement: Mapping[str, Any] | None) -> int:
+    """The bytes of weights that stay in memory where runs let go of them; 0 where they do not."""
+    found = (placement or {}).get(SEEN_WEIGHTS)
     return found if isinstance(found, int) and found > 0 else 0
 
 

@@ -34,6 +34,24 @@ def put_apart(model: onnx.ModelProto, folder: Path, name: str = WEIGHTS) -> None
         raise BadInput(f"cannot write the model's weights to {folder}: {error.strerror}") from error
 
 
+def weights_file(model: onnx.ModelProto) -> Path | None:
+    """The one file in which the model's initializers lie that are not in its own; None where that is not one."""
+    found = {_entries(tensor)["location"] for tensor in model.graph.initializer if is_beside(tensor)}
+    return Path(found.pop()) if len(found) == 1 else None
+
+
+def offset_of(tensor: onnx.TensorProto) -> int:
+    return int(_entries(tensor).get("offset", 0))
+
+
+def length_of(tensor: onnx.TensorProto) -> int:
+    return int(_entries(tensor).get("length", 0))
+
+
+def _entries(tensor: onnx.TensorProto) -> dict[str, str]:
+    return {entry.key: entry.value for entry in tensor.external_data}
+
+
 def _refer(tensor: onnx.TensorProto, file: str, offset: int, length: int) -> None:
     tensor.ClearField("raw_data")
     tensor.data_location = onnx.TensorProto.EXTERNAL

@@ -17,6 +17,7 @@ from typing import Any
 
 from remat_cli.runtime.learning import Events
 from remat_cli.runtime.table import PlacesTable
+from remat_cli.runtime.weights import MappedWeights
 
 MISSING = (
     "the allocator that places values where the plan says is for Linux alone. The session keeps onnxruntime's own"
@@ -41,9 +42,11 @@ class Missed:
 
 
 class Placed:
-    """The places of one model's runs. Without places, its runs are traced."""
+    """The places of one model's runs. Without places, its runs are traced. `weights`: what they may let go of."""
 
-    def __init__(self, table: PlacesTable | None = None, on_device: bool = False) -> None:
+    def __init__(
+        self, table: PlacesTable | None = None, on_device: bool = False, weights: MappedWeights | None = None
+    ) -> None:
         self.lib = _load()
         if table is None:
             self.handle = self.lib.remat_plan(None, None, 0, 0, int(on_device))
@@ -53,6 +56,9 @@ class Placed:
         if not self.handle:
             raise MemoryError("no memory for the plan's table")
         weakref.finalize(self, self.lib.remat_close, self.handle)
+        if weights is not None:
+            memory = weights.memory
+            self.lib.remat_weights(self.handle, memory.ctypes.data, memory.nbytes, weights.kept)
         self.seen: Events | None = None  # of a run that was not as planned
 
     @contextmanager
@@ -102,6 +108,7 @@ def _load() -> Any:
     found.remat_plan.restype, found.remat_plan.argtypes = pointer, (pointer, pointer, size, size, ctypes.c_int)
     found.remat_begin.restype, found.remat_begin.argtypes = pointer, (pointer,)
     found.remat_end.restype, found.remat_end.argtypes = size, ()
+    found.remat_weights.restype, found.remat_weights.argtypes = None, (pointer, pointer, size, size)
     found.remat_close.restype, found.remat_close.argtypes = None, (pointer,)
     found.remat_events.restype, found.remat_events.argtypes = None, (pointer, pointer, pointer)
     found.remat_missed.restype, found.remat_missed.argtypes = None, (pointer, pointer, pointer)

@@ -23,6 +23,7 @@
 #define COARSE 256            /* what kernels work in is measured in multiples of this */
 
 #include "places_blocks.h"
+#include "places_weights.h"
 
 typedef struct { size_t size; int64_t offset; } Slot; /* offset -1: memory of its own */
 
@@ -31,6 +32,7 @@ typedef struct RematPlaces {
     size_t count, bytes;
     Block *blocks;
     int64_t missed, missed_bytes;
+    Weights weights;
     int on_device, closed, known; /* known: a whole run was as planned, so none need be written down any more */
     struct RematPlaces *next;
 } Plan;
@@ -102,6 +104,7 @@ static void sweep(Plan *plan) {
     if (!plan->closed || plan->blocks) return;
     for (Plan **at = &plans; *at; at = &(*at)->next)
         if (*at == plan) { *at = plan->next; break; }
+    forget_weights(&plan->weights);
     free(plan->slots);
     free(plan);
 }
@@ -177,6 +180,7 @@ static void *take(size_t size, int on_device) {
     if (!run) return own(on_device, size);
     if (run->plan->on_device != on_device) return own(on_device, size);
     lock_it(&lock);
+    relieve(&run->plan->weights);
     found = run->block ? planned(run, size) : apart(run, size);
     if (run->traced) note(run, (int64_t)size, found);
     unlock_it(&lock);
@@ -215,6 +219,15 @@ API void *remat_plan(const int64_t *sizes, const int64_t *offsets, size_t count,
     plans = plan;
     unlock_it(&lock);
     return plan;
+}
+
+/* Weights that its runs read and may let go of, which stay mapped until it is closed: at most so many stay in memory. */
+API void remat_weights(void *handle, void *base, size_t bytes, size_t most) {
+    Plan *plan = handle;
+    plan->weights.base = base;
+    plan->weights.bytes = bytes;
+    plan->weights.most = most;
+    plan->weights.then = mapped_bytes();
 }
 
 /* No run may be under way; what callers still hold of it stays until they give it back. */

@@ -20,7 +20,9 @@ API RematPlaces *remat_places_open(const char *path) {
     RematPlaces *found = NULL;
     long long block, count;
     int64_t *sizes = NULL, *offsets = NULL;
-    char end[4] = "";
+    char end[8] = "";
+    Weights weights = {0};
+    int whole = 1;
     FILE *file = fopen(path, "rb");
     if (!file) return NULL;
     if (fscanf(file, "remat-places 1 block %lld requests %lld", &block, &count) == 2 && block >= 0 && count >= 0
@@ -28,10 +30,16 @@ API RematPlaces *remat_places_open(const char *path) {
         sizes = malloc(((size_t)count + 1) * sizeof *sizes);
         offsets = malloc(((size_t)count + 1) * sizeof *offsets);
         if (sizes && offsets && read_table(file, sizes, offsets, (size_t)count, block)
-                && fscanf(file, "%3s", end) == 1 && !strcmp(end, "end"))
-            found = remat_plan(sizes, offsets, (size_t)count, (size_t)block, 0);
+                && fscanf(file, "%7s", end) == 1) {
+            if (!strcmp(end, "weights")) whole = read_weights(file, path, &weights) && fscanf(file, "%7s", end) == 1;
+            if (whole && !strcmp(end, "end"))
+                found = remat_plan(sizes, offsets, (size_t)count, (size_t)block, 0);
+        }
     }
-    if (found) found->known = 1; /* nothing is written down of its runs: the file is what there is */
+    if (found) {
+        found->known = 1; /* nothing is written down of its runs: the file is what there is */
+        found->weights = weights;
+    } else forget_weights(&weights);
     free(sizes);
     free(offsets);
     fclose(file);

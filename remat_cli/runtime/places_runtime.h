@@ -14,7 +14,13 @@ typedef void *(*CreateStatus)(int, const char *);
 typedef void *(*CreateEnv)(int, const char *, void **);
 typedef void *(*CreateCpuMemoryInfo)(int, int, void **);
 typedef void *(*RegisterAllocator)(void *, OrtAllocator *);
-enum { CREATE_STATUS = 0, CREATE_ENV = 3, CREATE_CPU_MEMORY_INFO = 69, REGISTER_ALLOCATOR = 176, API_VERSION = 17 };
+typedef void *(*CreateTensor)(const void *, void *, size_t, const int64_t *, size_t, int, void **);
+typedef void *(*AddInitializer)(void *, const char *, const void *);
+typedef void (*ReleaseValue)(void *);
+enum {
+    CREATE_STATUS = 0, CREATE_ENV = 3, CREATE_TENSOR = 49, CREATE_CPU_MEMORY_INFO = 69, RELEASE_VALUE = 96,
+    ADD_INITIALIZER = 150, REGISTER_ALLOCATOR = 176, API_VERSION = 17
+};
 
 static void *memory_info;
 static void *host_alloc(OrtAllocator *self, size_t size) { (void)self; return take(size, 0); }
@@ -46,6 +52,23 @@ static void *registered_once(const OrtApiBase *base, int must_stay) {
 }
 
 API OrtStatus *remat_places_register(const OrtApiBase *base) { return registered_once(base, 0); }
+
+/* The memory is where the weights' file is mapped. Values are made once, whichever sessions read them. */
+API OrtStatus *remat_places_weights(RematPlaces *places, const OrtApiBase *base, OrtSessionOptions *options) {
+    const void *const *api = base->GetApi(API_VERSION);
+    Weights *weights = &places->weights;
+    void *status = NULL;
+    if (!weights->base || !memory_info) return NULL;
+    weights->release = (ReleaseValue)api[RELEASE_VALUE];
+    for (size_t k = 0; k < weights->count && !status; k++) {
+        Weight *one = weights->stored + k;
+        if (!weights->values[k])
+            status = ((CreateTensor)api[CREATE_TENSOR])(
+                memory_info, weights->base + one->offset, one->bytes, one->shape, one->rank, one->kind, weights->values + k);
+        if (!status) status = ((AddInitializer)api[ADD_INITIALIZER])(options, one->name, weights->values[k]);
+    }
+    return status;
+}
 
 /* The name by which a session's options find what a library registers. */
 API void *RegisterCustomOps(void *options, const OrtApiBase *base) {

@@ -31,6 +31,22 @@ static void unmap_pages(void *address, size_t bytes) { (void)bytes; VirtualFree(
 static void want_huge(void *address, size_t bytes) { (void)address; (void)bytes; }
 static void let_go(void *address, size_t bytes) { (void)address; (void)bytes; }
 
+/* A file's bytes, only to be read; NULL if there is no such file. What is let go of stays in memory here. */
+static void *map_file(const char *path, size_t *bytes) {
+    LARGE_INTEGER size;
+    void *found = NULL;
+    HANDLE made, file = CreateFileA(path, GENERIC_READ, FILE_SHARE_READ, NULL, OPEN_EXISTING, 0, NULL);
+    if (file == INVALID_HANDLE_VALUE) return NULL;
+    made = GetFileSizeEx(file, &size) ? CreateFileMappingA(file, NULL, PAGE_READONLY, 0, 0, NULL) : NULL;
+    if (made) found = MapViewOfFile(made, FILE_MAP_READ, 0, 0, 0);
+    if (made) CloseHandle(made);
+    CloseHandle(file);
+    *bytes = found ? (size_t)size.QuadPart : 0;
+    return found;
+}
+static void unmap_file(void *address, size_t bytes) { (void)bytes; UnmapViewOfFile(address); }
+static size_t mapped_bytes(void) { return 0; }
+
 static int keep_loaded(const void *inside) {
     HMODULE module;
     return GetModuleHandleExA(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_PIN, inside, &module);
@@ -42,8 +58,11 @@ static void mind_forks(Lock *lock) { (void)lock; }
 #else
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define API __attribute__((visibility("default")))
 #define PER_THREAD _Thread_local
@@ -79,6 +98,29 @@ static void want_huge(void *address, size_t bytes) {
 #endif
 }
 static void let_go(void *address, size_t bytes) { madvise(address, bytes, MADV_DONTNEED); }
+
+static void *map_file(const char *path, size_t *bytes) {
+    struct stat about;
+    void *found = MAP_FAILED;
+    int file = open(path, O_RDONLY);
+    if (file < 0) return NULL;
+    if (!fstat(file, &about) && about.st_size > 0) found = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+    close(file);
+    *bytes = found == MAP_FAILED ? 0 : (size_t)about.st_size;
+    return found == MAP_FAILED ? NULL : found;
+}
+static void unmap_file(void *address, size_t bytes) { munmap(address, bytes); }
+
+/* What the process has in memory of files that are mapped; 0 where the system does not tell. */
+static size_t mapped_bytes(void) {
+    char said[64] = "";
+    unsigned long long pages, resident, shared;
+    int file = open("/proc/self/statm", O_RDONLY);
+    if (file < 0) return 0;
+    if (read(file, said, sizeof said - 1) < 0) said[0] = 0;
+    close(file);
+    return sscanf(said, "%llu %llu %llu", &pages, &resident, &shared) == 3 ? (size_t)shared * (size_t)sysconf(_SC_PAGESIZE) : 0;
+}
 
 static int keep_loaded(const void *inside) {
     Dl_info here;

@@ -14,11 +14,13 @@ import onnxruntime
 
 from profiles import cuda
 from profiles.strict import strict_options
+from remat_cli.formats.weights import Weights
 from remat_cli.runtime.learning import learn_places
 from remat_cli.runtime.letting_go import let_go
 from remat_cli.runtime.placed import Missed, Placed, external, library
 from remat_cli.runtime.providers import PROVIDERS
 from remat_cli.runtime.table import PlacesTable
+from remat_cli.runtime.weights import MappedWeights
 from solvers.placement.largest import Placement
 
 DEVICE_UNIT_BYTES = 256  # in bytes: the alignment that CUDA's libraries expect
@@ -29,13 +31,21 @@ class PlannedSession(onnxruntime.InferenceSession):
     """`places`: of values, once they are known."""
 
     def __init__(
-        self, model: str | bytes, known: PlacesTable | Placement | None = None, device: str = "cpu", options: Any = None
+        self,
+        model: str | bytes,
+        known: PlacesTable | Placement | None = None,
+        device: str = "cpu",
+        options: Any = None,
+        weights: Weights | None = None,
     ) -> None:
         options = options or strict_options()
         options.register_custom_ops_library(str(library()))
         on_device = device != "cpu"
         if not on_device:
             options.add_session_config_entry("session.use_env_allocators", "1")
+        self._weights = None if weights is None or on_device else MappedWeights(weights)
+        if self._weights is not None:
+            self._weights.add_to(options)
         cuda.ready(PROVIDERS[device], options)
         provider = cuda.with_options(PROVIDERS[device], **(external() if on_device else {}))
         super().__init__(model, options, providers=[provider], **cuda.NO_FALLBACK)
@@ -48,7 +58,7 @@ class PlannedSession(onnxruntime.InferenceSession):
 
     def _take(self, places: PlacesTable | None) -> None:
         self.places = places
-        self._placed = Placed(places, self._on_device)
+        self._placed = Placed(places, self._on_device, self._weights)
 
     @property
     def placement(self) -> Placement | None:

@@ -5,6 +5,7 @@
        Ort::ThrowOnError(remat_places_register(OrtGetApiBase()));  once, after the environment was made
        options.AddConfigEntry("session.use_env_allocators", "1");  for each session that is to use the places
        RematPlaces *places = remat_places_open("model.places");
+       Ort::ThrowOnError(remat_places_weights(places, OrtGetApiBase(), options));  before the session is made
        remat_places_begin(places);                                 around each run, on the thread that runs
        session.Run(...);
        remat_places_end(places);
@@ -23,6 +24,7 @@ extern "C" {
 
 typedef struct OrtApiBase OrtApiBase; /* as in onnxruntime_c_api.h */
 typedef struct OrtStatus OrtStatus;
+typedef struct OrtSessionOptions OrtSessionOptions;
 typedef struct RematPlaces RematPlaces;
 
 /* Make the allocator known to the process's environment. NULL where that was done; else ONNX Runtime's own status. */
@@ -30,6 +32,11 @@ OrtStatus *remat_places_register(const OrtApiBase *base);
 
 /* The places in a file; NULL if it cannot be read, is not whole, or there is no memory for the table. */
 RematPlaces *remat_places_open(const char *path);
+
+/* Have a session with these options read its weights in memory of the places, if they name a file of weights: runs then
+   let go of them, and few of them are in memory at once. After remat_places_register, and before the session is made.
+   The places must outlive the session. NULL where that was done, or there is nothing to do; else ONNX Runtime's status. */
+OrtStatus *remat_places_weights(RematPlaces *places, const OrtApiBase *base, OrtSessionOptions *options);
 
 /* Before a run, on its thread. 0 if there is no memory for the block: the run goes on in memory of its own. */
 int remat_places_begin(RematPlaces *places);

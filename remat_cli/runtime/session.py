@@ -14,6 +14,7 @@ from typing import Any
 from profiles import cuda
 from profiles.device import quiet
 from profiles.strict import strict_options
+from remat_cli.formats.weights import Weights
 from remat_cli.runtime.placed import MISSING, library
 from remat_cli.runtime.providers import PROVIDERS
 from remat_cli.runtime.table import PlacesTable
@@ -109,13 +110,24 @@ def placement_in(places: Mapping[str, Any]) -> Placement:
 
 
 def planned_of(
-    model: bytes | str, folder: Path, placement: PlacesTable | Placement | None, device: str = "cpu", threads: int = 0
+    model: bytes | str,
+    folder: Path,
+    placement: PlacesTable | Placement | None,
+    device: str = "cpu",
+    threads: int = 0,
+    weights: Weights | None = None,
 ) -> Any:
-    """A planned session on a model, as for `session_of`."""
-    return _planned(model, placement, device, _beside(folder, threads))
+    """A planned session on a model, as for `session_of`. `weights`: those that it may let go of."""
+    return _planned(model, placement, device, _beside(folder, threads), weights)
 
 
-def _planned(model: str | bytes, placement: PlacesTable | Placement | None, device: str, options: Any) -> Any:
+def _planned(
+    model: str | bytes,
+    placement: PlacesTable | Placement | None,
+    device: str,
+    options: Any,
+    weights: Weights | None = None,
+) -> Any:
     """A planned session, or without the allocator a strict one in the runtime's arena."""
     quiet_runtime()
     if library() is None:
@@ -123,4 +135,4 @@ def _planned(model: str | bytes, placement: PlacesTable | Placement | None, devi
         return _strict(model, options, [PROVIDERS[device]])
     from remat_cli.runtime.planned import PlannedSession
 
-    return PlannedSession(model, placement, device, options)
+    return PlannedSession(model, placement, device, options, weights)

@@ -49,7 +49,8 @@ class UserProgram:
             self.made = import_module("remat_cli").session(self.model)
         elif self.kind == IN_C:
             places = placesfile.read(placesfile.beside(Path(self.model)))
-            self.made = PlannedSession(self.model, places, "cpu", c_options(self.threads))
+            options = c_options(self.threads)
+            self.made = PlannedSession(self.model, places.placement, "cpu", options, places.weights)
         else:
             self.made = onnxruntime.InferenceSession(self.model, self._options(), ["CPUExecutionProvider"])
         return {}

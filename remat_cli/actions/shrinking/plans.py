@@ -6,6 +6,8 @@ Invariant: what is measured are the very files that the user gets.
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +18,7 @@ from profiles import device as devices
 from profiles.running import CannotRun
 from profiles.survey import SurveyProgress
 from remat_cli.actions import emitting
+from remat_cli.actions.letting_weights_go import kept_of, weights_of
 from remat_cli.actions.optimizing import fuse
 from remat_cli.actions.pieces_asked import OFF, PiecesAsked
 from remat_cli.actions.piecing import in_pieces
@@ -29,7 +32,7 @@ from remat_cli.actions.shrinking.ways import LEAN, PYTHON, C
 from remat_cli.actions.solving import ask
 from remat_cli.formats import placesfile, planfile
 from remat_cli.formats.files import write_whole
-from remat_cli.formats.planfile import SEEN_LAYOUT, SEEN_THREADS
+from remat_cli.formats.planfile import SEEN_LAYOUT, SEEN_THREADS, SEEN_WEIGHTS
 from remat_cli.model.sessions import DEFAULT as DEFAULT_SESSION
 from remat_cli.model.sessions import STRICT as STRICT_SESSION
 from remat_cli.onnx_graph.apart import put_apart
@@ -52,10 +55,11 @@ ANY_BYTES = 1 << 60  # more than any model holds
 
 @dataclass(frozen=True, slots=True)
 class PlanFiles:
-    """A plan's files, the one that programs open last, and how they are run."""
+    """A plan's files, the one that programs open last, and how they are run. `lets_go`: whether of weights."""
 
     run: SessionOf
     files: tuple[Path, ...]
+    lets_go: bool = False
 
 
 def measured(model: Path, clock: Clock, report: Callable[[SurveyProgress], None]) -> Subject:
@@ -90,7 +94,8 @@ def laid_out(plan: Planned, path: Path, limits: Limits) -> Planned | None:
 
 
 def write_files(plan: Planned, name: str, target: str, folder: Path, feeds: Path, limits: Limits) -> PlanFiles:
-    """The files of the plan, called by that name, in a folder of their own. Raises Failed."""
+    """The files of the plan, called by that name, in a folder of their own. Runs let go of weights where these are
+    many. Raises Failed."""
     folder.mkdir()
     path, threads = folder / name, devices.find("cpu").threads
     apart = weights_beside(path)
@@ -102,13 +107,37 @@ def write_files(plan: Planned, name: str, target: str, folder: Path, feeds: Path
         return PlanFiles(SessionOf(path, LEAN_SESSION, threads), (*weights, path))
     with MeteredProcess(path, IN_C if target == C else STRICT, feeds, limits.clock, threads) as program:
         seen = program.places()["placement"]
+    kept = kept_of(model, folder)
     if target == C:
         places = placesfile.beside(path)
-        placesfile.write(placement_in(seen), places)
-        return PlanFiles(SessionOf(path, IN_C, threads), (*weights, path, places))
+        lazy = None if kept is None else weights_of(model, folder, kept)
+        placesfile.write(placement_in(seen), places, lazy)
+        return PlanFiles(SessionOf(path, IN_C, threads), (*weights, path, places), lazy is not None)
     layout = {SEEN_LAYOUT: layout_block()} if any(map(is_laid_out, model.graph.node)) else {}
-    opened = _plan_of_file(path, {**seen, SEEN_THREADS: threads, **layout}, limits)
-    return PlanFiles(SessionOf(opened, PLANNED, threads), (*weights, path, opened))
+    let_go = {} if kept is None else {SEEN_WEIGHTS: kept}
+    opened = _plan_of_file(path, {**seen, SEEN_THREADS: threads, **layout, **let_go}, limits)
+    return PlanFiles(SessionOf(opened, PLANNED, threads), (*weights, path, opened), bool(let_go))
+
+
+def hold_weights(made: PlanFiles, folder: Path) -> PlanFiles:
+    """The same files in another folder, whose runs let go of no weights."""
+    folder.mkdir()
+    files = tuple(folder / file.name for file in made.files)
+    for old, new in zip(made.files, files, strict=True):
+        try:
+            os.link(old, new)
+        except OSError:  # some file systems have no links
+            shutil.copyfile(old, new)
+    opened = files[-1]
+    run = replace(made.run, model=files[-1] if made.run.model == made.files[-1] else files[-2])
+    held = replace(made, run=run, files=files, lets_go=False)
+    if made.run.session == IN_C:
+        placesfile.write(placesfile.read(opened).placement, opened)
+        return held
+    plan = planfile.read(opened)
+    seen = {key: value for key, value in (plan.placement or {}).items() if key != SEEN_WEIGHTS}
+    planfile.write(replace(plan, placement=seen), opened)
+    return held
 
 
 def _robust(plan: Planned) -> onnx.ModelProto:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -24,6 +24,7 @@ from remat_cli.actions.shrinking.choosing import Recommended, choose
 from remat_cli.actions.shrinking.meter import Failed
 from remat_cli.actions.shrinking.metering import SessionOf, WayTrials
 from remat_cli.actions.shrinking.plans import (
+    hold_weights,
     laid_out,
     measured,
     opened,
@@ -148,8 +149,11 @@ class Shrinking:
         return self.found.stopped
 
     def _try(self, search: _Search, subject: Subject, attempt: _Attempt) -> TriedWay | None:
-        tried = search.tried(subject, attempt)
-        return None if tried is None else self._hear(tried)
+        """What was measured of it last."""
+        tried = None
+        for tried in search.tried(subject, attempt):
+            self._hear(tried)
+        return tried
 
     def _hear(self, tried: TriedWay) -> TriedWay:
         self.found.tried.append(tried)
@@ -219,22 +223,30 @@ class _Search:
 
         return measured(model, self.work.clock.share(PROFILE_SHARE), say)
 
-    def tried(self, subject: Subject, attempt: _Attempt) -> TriedWay | None:
-        """What was measured of the plan; None where there is none that whole ops do not do as well."""
+    def tried(self, subject: Subject, attempt: _Attempt) -> Iterator[TriedWay]:
+        """What was measured of the plan, and where that takes long, of the same with all weights held; nothing where
+        there is none that whole ops do not do as well."""
         work, asked = self.work, self.work.asked
         work.listeners.doing(f"planning: {attempt.name}")
         clock = work.clock.within(attempt.share * (work.clock.left() - self.seconds))
         plan = self._plan(subject, attempt, Limits(clock, seed=asked.seed))
         if plan is None:
-            return None
+            return
         work.listeners.doing(f"running: {attempt.name}")
         way = RunWay(attempt.name, opened(work.output, asked.target), written=True)
         place, whole = work.folder / attempt.place, Limits(work.clock, seed=asked.seed)
         try:
             made = write_files(plan, work.output.name, asked.target, place, self.trials.feeds, whole)
         except Failed as why:
-            return TriedWay(way, failed=str(why), late=why.late)
-        return self.trials.tried(way, made.run, work.clock, made.files)
+            yield TriedWay(way, failed=str(why), late=why.late)
+            return
+        found = self.trials.tried(way, made.run, work.clock, made.files)
+        yield found
+        if made.lets_go and found.ran and found.ns > (1 + asked.slower) * self.first.ns and not work.clock.over():
+            way = replace(way, name=f"{attempt.name}, weights held")
+            work.listeners.doing(f"running: {way.name}")
+            held = hold_weights(made, place.with_name(f"{place.name}-held"))
+            yield self.trials.tried(way, held.run, work.clock, held.files)
 
     def _plan(self, subject: Subject, attempt: _Attempt, limits: Limits) -> Planned | None:
         if attempt.pieces == OFF:

@@ -139,6 +139,34 @@ def test_a_file_that_is_not_whole_opens_as_nothing(old: str, new: str, tmp_path:
     assert Program(tmp_path / "none.places").places is None
 
 
+WEIGHTED = WHOLE.replace("end\n", "weights 1 4096 m.data\n1 64 4032 2 32 32 a weight\nend\n")
+
+
+@pytest.mark.parametrize(
+    "old, new",
+    [
+        ("weights 1", "weights 2"),
+        ("weights 1", "weights -1"),
+        ("1 64 4032", "1 65 4032"),
+        ("1 64 4032", "1 -64 4032"),
+        ("1 64 4032", "1 64 9223372036854775807"),
+        ("2 32 32", "3 32 32"),
+        ("2 32 32", "65 32 32"),
+        (" a weight", " "),
+        ("end\n", ""),
+        ("4032 2 32 32 a weight\nend\n", ""),
+    ],
+)
+def test_weights_that_cannot_be_open_as_nothing(old: str, new: str, tmp_path: Path) -> None:
+    path = tmp_path / "m.places"
+    path.write_text(WEIGHTED)
+    assert Program(path).places  # ONNX Runtime says what it misses
+    (tmp_path / "m.data").write_bytes(bytes(4096))
+    assert Program(path).places
+    path.write_text(WEIGHTED.replace(old, new, 1))
+    assert Program(path).places is None
+
+
 @pytest.mark.parametrize("compiler", ["cc", "x86_64-w64-mingw32-gcc"])
 def test_the_source_is_one_file_that_compiles_without_a_warning(compiler: str, tmp_path: Path) -> None:
     if shutil.which(compiler) is None:
