@@ -1,8 +1,8 @@
 """The loops in C++, beside which this file lies: `native/module.cpp` names them. They run without Python's lock."""
 
+from solvers.annealing.cooling import Cooling, Kept
 from solvers.methods.chains.program import Bools, Floats
 from solvers.orders.arrays import Arrays, Ints
-from solvers.orders.cooling import Cooling, PricedCooling
 from solvers.orders.evict import Scoring
 from solvers.pebbles.copies import Tables as Copies
 from solvers.placement.canonical import Sections
@@ -48,22 +48,18 @@ def cheapest(
     /,
 ) -> tuple[int, int, int, Ints]: ...
 
-# solvers/methods/auto
+# solvers/annealing
 def anneal_orders(
-    tables: Ints,
+    arrays: Arrays,
     order: Ints,
     budget: int,
     roof: int,
     peak: int,
-    cooling: PricedCooling,
-    reorder_only: bool,
+    cooling: Cooling,
+    kept: Kept,
     halt: Ints,
     /,
 ) -> tuple[Ints, int]: ...
-
-# solvers/methods/exact
-def fill_runs(tables: Ints, state: Ints, keys: Ints, /) -> None: ...
-def anneal_runs(tables: Ints, state: Ints, best_keys: Ints, best: Ints, cooling: Cooling, /) -> int: ...
 
 # solvers/methods/chains: the structs Segments and Floating of programs.hpp, field for field
 def fill_segments(
@@ -97,7 +93,7 @@ def take_buffers(events: Ints, shape: Ints, /) -> Ints: ...
 def above(arrays: Arrays, order: Ints, room: int, /) -> int: ...
 def held_later(arrays: Arrays, order: Ints, /) -> int: ...
 def arrange(
-    tables: Ints,
+    searched: Arrays,
     begin: Ints,
     budget: int,
     roof: int,
@@ -106,8 +102,8 @@ def arrange(
     room: int,
     known_lacking: int,
     known_cost: int,
-    cooling: PricedCooling,
-    reorder_only: bool,
+    cooling: Cooling,
+    kept: Kept,
     halt: Ints,
     /,
 ) -> tuple[Ints, int, int]: ...
@@ -129,9 +125,9 @@ def move_about(
 
 # for tests
 def drawn(seed: int, count: int, bound: int, /) -> Floats: ...
-def held_by(tables: Ints, order: Ints, budget: int, roof: int, /) -> tuple[Ints, int, int]: ...
+def held_by(arrays: Arrays, order: Ints, budget: int, roof: int, /) -> tuple[Ints, int, int]: ...
 def annealed(
-    tables: Ints, order: Ints, budget: int, roof: int, cooling: PricedCooling, reorder_only: bool, /
+    arrays: Arrays, order: Ints, budget: int, roof: int, cooling: Cooling, kept: Kept, /
 ) -> tuple[Ints, Ints, int, int, Ints, int, int]: ...
 def least_first(count: int, values: Ints, keys: Floats, /) -> Ints: ...
 

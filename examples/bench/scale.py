@@ -27,7 +27,6 @@ from solvers.methods.anyorder.bound import BoundSearch
 from solvers.methods.exact.cuts import build_cuts, select_small_values
 from solvers.methods.exact.projection import project
 from solvers.methods.exact.relaxation import first_boundaries
-from solvers.methods.exact.tables import pack
 from solvers.orders.arrays import arrays_of
 from solvers.orders.bounds import peak_bound
 from solvers.orders.evict import RULES, Evictor
@@ -100,7 +99,6 @@ def steps_of(small: Problem, budget: int) -> dict[str, Callable[[], object]]:
         "peak bound": lambda: peak_bound(small),
         "one walk": lambda: Evictor(small, Clock(WALK)).run(budget, RULES[0]),
         "measure": lambda: memory_of(arrays, order),
-        "annealing's tables": lambda: pack(arrays),
         "cuts": lambda: build_cuts(ended, budget, taus, free, 1.0),
         "project": lambda: project(cuts, order.tolist()),
         "cuts of any order": search.pose,

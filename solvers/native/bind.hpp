@@ -64,6 +64,13 @@ inline void read(PyObject* from, i64& to, Borrowed&) {
     if (to == -1 && PyErr_Occurred()) throw Raised();
 }
 
+template <class Enum, std::enable_if_t<std::is_enum_v<Enum>, int> = 0>
+void read(PyObject* from, Enum& to, Borrowed& borrowed) {
+    i64 number;
+    read(from, number, borrowed);
+    to = static_cast<Enum>(number);
+}
+
 inline void read(PyObject* from, double& to, Borrowed&) {
     to = PyFloat_AsDouble(from);
     if (to == -1 && PyErr_Occurred()) throw Raised();

@@ -1,9 +1,8 @@
 // The Python module `solvers._loops`: the loops that Python may call. Their types stand in `solvers/_loops.pyi`.
 #include "solvers/native/bind.hpp"
 
-#include "solvers/methods/auto/anneal.hpp"
+#include "solvers/annealing/anneal.hpp"
 #include "solvers/methods/chains/programs.hpp"
-#include "solvers/methods/exact/anneal.hpp"
 #include "solvers/methods/mincut/flow.hpp"
 #include "solvers/native/late.hpp"
 #include "solvers/native/trials.hpp"
@@ -33,8 +32,6 @@ PyMethodDef LOOPS[] = {
     loop<pebbles::reach>("reach"),
     loop<pebbles::cheapest>("cheapest"),
     loop<annealing::anneal>("anneal_orders"),
-    loop<exact::fill_runs>("fill_runs"),
-    loop<exact::anneal_runs>("anneal_runs"),
     loop<chains::fill_segments>("fill_segments"),
     loop<chains::fill_floating>("fill_floating"),
     loop<mincut::minimum_cut>("minimum_cut"),

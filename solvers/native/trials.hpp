@@ -1,7 +1,7 @@
 // What only tests call: parts of the loops by themselves.
 #pragma once
 
-#include "solvers/methods/auto/anneal.hpp"
+#include "solvers/annealing/anneal.hpp"
 #include "solvers/native/random.hpp"
 #include "solvers/orders/heap.hpp"
 
@@ -43,20 +43,21 @@ inline Owned<i64> held_in_state(const annealing::State& s) {
 }
 
 // An order in a new state: what is held at each of its computes, what is over budget, and the cost.
-inline std::tuple<Owned<i64>, i64, i64> held_by(Ints tables, Ints order, i64 budget, i64 roof) {
-    const Tables t(tables);
-    annealing::State s = loaded(t, order, annealing::slots_for(t, 2 * order.size), annealing::Room{budget, roof}, -1, 0);
+inline std::tuple<Owned<i64>, i64, i64> held_by(const Arrays& arrays, Ints order, i64 budget, i64 roof) {
+    const annealing::Tables t(arrays);
+    annealing::State s = loaded(t, order, annealing::slots_for(t, 2 * order.size), annealing::Room{budget, roof}, -1,
+                                annealing::Kept::nothing, 0);
     const i64 over = excess(s);
     return {held_in_state(s), over, s.total};
 }
 
 // Where a go of annealing comes to: its order, and of that the same; then the best order met, its excess and cost.
 inline std::tuple<Owned<i64>, Owned<i64>, i64, i64, Owned<i64>, i64, i64> annealed(
-    Ints tables, Ints order, i64 budget, i64 roof, annealing::PricedCooling priced, bool reorder_only) {
-    const Tables t(tables);
+    const Arrays& arrays, Ints order, i64 budget, i64 roof, annealing::Cooling cooling, annealing::Kept kept) {
+    const annealing::Tables t(arrays);
     annealing::State s = loaded(t, order, annealing::slots_for(t, 2 * order.size), annealing::Room{budget, roof}, -1,
-                                priced.cooling.seed);
-    const annealing::Record record = descend(t, s, priced, reorder_only, Halt());
+                                kept, cooling.seed);
+    const annealing::Record record = descend(t, s, cooling, Halt());
     const i64 over = excess(s);
     return {order_of(s, true), held_in_state(s), over,         s.total,
             Owned<i64>(record.steps.slice(0, record.length)), record.excess, record.cost};

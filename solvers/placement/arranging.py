@@ -16,8 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from solvers._loops import above, arrange
+from solvers.annealing.cooling import Kept
+from solvers.annealing.local import LocalSearch
 from solvers.clock import Clock
-from solvers.methods.auto.local import LocalSearch
 from solvers.orders.arrays import Arrays, Ints, arrays_of
 from solvers.orders.halting import halting
 from solvers.placement.pattern import outputs_apart
@@ -32,22 +33,22 @@ PRICE = 3.0  # price of a byte above the room, where 1 is the cost of making an 
 
 
 def arrange_in_pattern(
-    problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock, reorder_only: bool = False
+    problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock, kept: Kept = Kept.NOTHING
 ) -> tuple[int, ...] | None:
     """The cheapest order met whose later runs in a default session hold no more than `room` bytes, from one that may
     hold more; None if none does.
 
-    `reorder_only`: ops are only moved about, until it fits.
+    `Kept.REPEATS`: ops are only moved about, until it fits.
     """
     smaller = reduced(problem)
     arrays = arrays_of(smaller.problem)
     local = LocalSearch(outputs_apart(smaller.problem), problem.resident + room, seed)
-    block = BlockSearch(local, arrays, room, clock, reorder_only)
+    block = BlockSearch(local, arrays, room, clock, kept)
     begin = np.array(smaller.shrink(order), np.int64)
     best = Arrangement(begin, above(arrays, begin, room), int(arrays.cost[begin].sum()))
     least_cost = int(arrays.cost.sum())  # the cost of everything once
     for number in range(GOES):
-        if clock.over() or (not best.over and (reorder_only or best.cost <= least_cost)):
+        if clock.over() or (not best.over and (kept is Kept.REPEATS or best.cost <= least_cost)):
             break
         best = block.go(best, number)
     return None if best.over else smaller.expand(best.order.tolist())
@@ -68,7 +69,7 @@ class BlockSearch(NamedTuple):
     arrays: Arrays
     room: int
     clock: Clock
-    reorder_only: bool
+    kept: Kept
 
     def go(self, begin: Arrangement, number: int) -> Arrangement:
         """One go from that order: the cheapest order that fits, otherwise the one with the fewest bytes above the
@@ -78,7 +79,7 @@ class BlockSearch(NamedTuple):
         cooling = local.cool(number, MOVES_PER_COMPUTE * length, TEMPERATURES[number % len(TEMPERATURES)], PRICE)
         with halting(self.clock) as halt:
             order, over, cost = arrange(
-                local.tables,
+                local.arrays,
                 ended,
                 local.room,
                 local.roof,
@@ -88,7 +89,7 @@ class BlockSearch(NamedTuple):
                 begin.over,
                 begin.cost,
                 cooling,
-                self.reorder_only,
+                self.kept,
                 halt,
             )
         self.clock.spend(moves=MOVES_PER_TRY * MOVES_PER_COMPUTE * length)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from solvers.annealing.cooling import Kept
 from solvers.clock import Clock
 from solvers.placement.arranging import arrange_in_pattern
 from solvers.placement.memory import MemoryModel
@@ -23,7 +24,7 @@ LARGE_STEPS = 2000
 def moved_about(memory: MemoryModel, order: Sequence[int], seed: int, clock: Clock) -> Order | None:
     """The same computes in an order that fits; None if none was found."""
     if memory.as_they_come:
-        return arrange_in_pattern(memory.problem, order, memory.room, seed, clock, reorder_only=True)
+        return arrange_in_pattern(memory.problem, order, memory.room, seed, clock, Kept.REPEATS)
     found = quieter(memory.problem, order, memory.room, seed, clock)
     return next((one for one in found if memory.fits(one, clock)), None)
 

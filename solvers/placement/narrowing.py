@@ -18,8 +18,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from solvers.annealing.local import LocalSearch
 from solvers.clock import Clock
-from solvers.methods.auto.local import LocalSearch
 from solvers.orders.arrays import Ints, arrays_of
 from solvers.orders.measure import measure
 from solvers.placement.memory import MemoryModel

@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from solvers.annealing.cooling import Kept
+from solvers.annealing.local import LocalSearch
 from solvers.clock import Clock
-from solvers.methods.auto.local import LocalSearch
 from solvers.orders.arrays import arrays_of
 from solvers.orders.measure import measure
 from solvers.problem import Problem
@@ -50,7 +51,7 @@ def quieter(
                 LocalSearch(following_readers(smaller.problem), problem.resident + int(LEVELS[go] * room), seed, budget)
             )
         search = below[go % len(LEVELS)]
-        found = search.go(begin, go, pace.moves * len(begin), clock, reorder_only=True).order
+        found = search.go(begin, go, pace.moves * len(begin), clock, Kept.REPEATS).order
         if measure(arrays, found)[1] <= budget:
             yield smaller.expand(found.tolist())
         if clock.over():

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from solvers._loops import anneal_orders, drawn, memory_of, trim
-from solvers.methods.auto.local import NO_PEAK, NO_ROOF
-from solvers.methods.exact.tables import pack
+from solvers.annealing.cooling import Cooling, Kept
+from solvers.annealing.local import NO_PEAK, NO_ROOF
 from solvers.orders.arrays import arrays_of
 from solvers.orders.best import Best
-from solvers.orders.cooling import Cooling, PricedCooling
 from solvers.orders.measure import ILLEGAL, measure
 from solvers.problem import Limits, Node, Problem
 
@@ -48,10 +47,10 @@ def test_arguments_that_do_not_fit_are_refused() -> None:
 
 def test_others_run_meanwhile_and_can_end_it() -> None:
     """A search without end is ended by another thread, which needs Python's lock for that."""
-    tables, order, halt = pack(arrays_of(CHAIN.ended())), np.arange(6), np.zeros(1, np.int64)
+    arrays, order, halt = arrays_of(CHAIN.ended()), np.arange(6), np.zeros(1, np.int64)
     threading.Timer(0.05, lambda: halt.__setitem__(0, 1)).start()
-    priced = PricedCooling(Cooling(1 << 60, 1.0, 1), 1.0, 10.0)
-    found, _ = anneal_orders(tables, order, 6, NO_ROOF, NO_PEAK, priced, False, halt)
+    cooling = Cooling(1 << 60, 1.0, 1, 1.0, 10.0)
+    found, _ = anneal_orders(arrays, order, 6, NO_ROOF, NO_PEAK, cooling, Kept.NOTHING, halt)
     assert sorted(set(found.tolist())) == [0, 1, 2, 3, 4]
 
 

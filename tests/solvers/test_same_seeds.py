@@ -18,8 +18,9 @@ import numpy as np
 import pytest
 
 from remat_cli.formats import problemfile
+from solvers.annealing.cooling import Kept
+from solvers.annealing.local import LocalSearch
 from solvers.clock import Clock
-from solvers.methods.auto.local import LocalSearch
 from solvers.methods.chains.chain import chain
 from solvers.methods.chains.floating import floating
 from solvers.methods.chains.rotor import rotor
@@ -57,7 +58,7 @@ def orders_with_repeats(problem: Problem, budget: int) -> Iterator[object]:
         local = LocalSearch(problem, budget, 5, roof)
         order = np.arange(len(problem.nodes))
         for number in range(6):
-            order, over = local.go(order, number, 8000, Clock(FOREVER), reorder_only=number == 5)
+            order, over = local.go(order, number, 8000, Clock(FOREVER), Kept.REPEATS if number == 5 else Kept.NOTHING)
             yield order, over
 
 
@@ -97,8 +98,8 @@ def in_the_pattern(problem: Problem, budget: int) -> Iterator[object]:
     larger = replace(problem, sizes=tuple(300 * size for size in problem.sizes), resident=0)
     order = tuple(range(len(problem.nodes)))
     peak = measure(arrays_of(larger), order)[1]
-    for reorder_only, room in ((False, 5 * peak // 4), (True, 9 * peak // 8)):
-        yield arrange_in_pattern(larger, order, room, 3, Clock(FOREVER), reorder_only)
+    for kept, room in ((Kept.NOTHING, 5 * peak // 4), (Kept.REPEATS, 9 * peak // 8)):
+        yield arrange_in_pattern(larger, order, room, 3, Clock(FOREVER), kept)
         yield above_of(larger, order, room)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from solvers.methods.auto.local import LocalSearch, WentTo
+from solvers.annealing.local import LocalSearch, WentTo
 from solvers.methods.auto.operator import Operator
 from solvers.methods.auto.pool import Contender
 from solvers.methods.auto.question import SearchQuestion

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from solvers.methods.auto.local import LocalSearch
+from solvers.annealing.local import LocalSearch
 from solvers.methods.auto.operator import Offer, Operator, Step
 from solvers.methods.auto.question import SearchQuestion
 from solvers.orders.arrays import Ints

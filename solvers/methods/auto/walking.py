@@ -10,8 +10,9 @@ from itertools import islice
 
 import numpy as np
 
+from solvers.annealing.cooling import Kept
+from solvers.annealing.local import LocalSearch
 from solvers.clock import LOOK_MOVES
-from solvers.methods.auto.local import LocalSearch
 from solvers.methods.auto.operator import Offer, Operator, Step
 from solvers.methods.auto.pool import Contender
 from solvers.methods.auto.question import SearchQuestion
@@ -53,7 +54,7 @@ class EvictionWalks(Operator):
         asked, start = self.asked, np.array(order, np.int64)
         local = LocalSearch(asked.problem, asked.budget, asked.limits.seed)
         asked.limits.clock.spend(moves=asked.moves // 2)
-        found: list[int] = local.go(start, 0, asked.moves // 2, asked.limits.clock, reorder_only=True).order.tolist()
+        found: list[int] = local.go(start, 0, asked.moves // 2, asked.limits.clock, Kept.REPEATS).order.tolist()
         return found
 
     def ready(self) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 
 from solvers.methods.auto.operator import Offer, Operator, Step
 from solvers.methods.auto.question import SearchQuestion
+from solvers.methods.exact.improve import MOVES
 from solvers.methods.exact.milp import Hunt
 from solvers.orders.arrays import Ints
 from solvers.orders.best import Weighed
@@ -24,7 +25,6 @@ _LARGE_NODES = 500  # from here on fewer ways to evict are tried
 _FEW_RULES = 9
 _KEPT = 6  # hunts
 _OTHERS = 2  # rounds within the best schedule's order for each of another
-_TRY_MOVES = 12_000  # moves that take about as long as a try of the exact search at a better schedule
 _READ_MOVES = 1_000  # of the first round, for each read of a node
 
 
@@ -59,7 +59,7 @@ class HuntWithin:
         self.count += 1
         self.over = hunt.done() or next(self.rounds, self) is self
         self.asked.best.ledger.spent(NAME, hunt.seconds - seconds)
-        return work.spent - spent + _TRY_MOVES * (hunt.improver.turn.spent - tries)
+        return work.spent - spent + MOVES * (hunt.improver.turn.spent - tries)
 
 
 class Within(Operator):

@@ -14,19 +14,17 @@ from random import Random
 import numpy as np
 
 from solvers import scip
-from solvers._loops import anneal_runs
+from solvers.annealing.cooling import Kept
+from solvers.annealing.local import LocalSearch
 from solvers.methods.exact import window
-from solvers.methods.exact.runs import start
-from solvers.methods.exact.tables import EXCESS, TOTAL, keys_in, order_of, pack
 from solvers.orders.arrays import Ints
 from solvers.orders.best import Best
-from solvers.orders.cooling import Cooling
 from solvers.orders.evict import RULES, Evictor, Hints, Rule
 from solvers.orders.measure import memory_of
 from solvers.problem import Problem
 
-_MOVES = 10_000_000  # the most work of a go: moves times nodes
-_TEMPERATURES = (3e-3, 1e-3, 3e-4)  # shares of the cost
+MOVES = 12_000  # of a go of annealing
+_MENDING = 3  # goes from the order of a relaxation's answer, and goes without success before polishing ends
 _LARGE = 500  # in nodes: from here on a walk takes longer than some milliseconds
 _VERY_LARGE = 4000  # in nodes: from here on a walk takes a good part of a second
 _FEWEST = 6  # rules tried on any graph
@@ -69,8 +67,7 @@ class Improver:
         self.done = done
         self.evictor = Evictor(best.problem, best.limits.clock)
         self.rules: list[Rule] = list(RULES)
-        self.tables: Ints | None = None
-        self.total = sum(node.cost for node in ended.nodes)
+        self.local = LocalSearch(best.problem, best.budget, best.limits.seed)
         self.disputed: list[int] = []  # nodes that the relaxation treats differently from the best order
         self.turn = Turn(None)
 
@@ -98,13 +95,13 @@ class Improver:
 
     def mend(self, order: Ints) -> None:
         """Anneal from the order of the relaxation's answer, which may not quite fit."""
-        for _ in _TEMPERATURES:
+        for _ in range(_MENDING):
             if self.done():
                 return
             self.turn = replace(self.turn, tries=self.turn.tries + 1)
             self.best.offer(self._anneal(order, self.turn.tries), ANNEALING)
 
-    def polish(self, patience: int = len(_TEMPERATURES)) -> None:
+    def polish(self, patience: int = _MENDING) -> None:
         """Anneal until so many goes in a row have found nothing."""
         idle = 0
         while idle < patience and not self.done():
@@ -132,17 +129,8 @@ class Improver:
         order = self._anneal(order, turn.tries)
         return replace(turn, order=order, spent=turn.spent + 1, waits=turn.waits - 1, by=ANNEALING)
 
-    def _anneal(self, order: Ints, seed: int) -> Ints:
-        if self.tables is None:
-            self.tables = pack(self.evictor.arrays)
-        nodes = len(self.problem.nodes)
-        state = start(self.tables, self.budget, order)
-        least = state[TOTAL] if state[EXCESS] == 0 else 1 << 60
-        keys, best = keys_in(state).copy(), np.array([least, 0])
-        temperature = _TEMPERATURES[seed % len(_TEMPERATURES)] * max(1, self.total)
-        moves = min(12_000, max(1000, _MOVES // nodes))
-        anneal_runs(self.tables, state, keys, best, Cooling(moves, temperature, self.limits.seed * 1000 + seed))
-        return order_of(keys[: best[1]], nodes) if best[1] else order
+    def _anneal(self, order: Ints, number: int) -> Ints:
+        return self.local.go(order, number, MOVES, self.limits.clock, Kept.ORDER).order
 
     def _window(self, order: Ints, turn: Turn, stopped: Callable[[], bool]) -> Turn:
         """Solve the program of one window. The number of its nodes is adapted, so that a program takes a second or

@@ -116,7 +116,7 @@ def test_nor_does_the_clock_decide(monkeypatch: pytest.MonkeyPatch) -> None:
     """However much is done beside SCIP by the time it answers: annealing and windows are as slow as can be at first."""
     problem = load("resnet50_fused")
     peak = simulate(problem, lower(problem, range(len(problem.nodes)))).peak
-    fast = solve(problem, peak // 2, Limits(ample()))
+    fast = solve(problem, peak * 46 // 100, Limits(ample()))
     attempt = Improver.attempt
     tries: list[Turn] = []
 
@@ -126,7 +126,7 @@ def test_nor_does_the_clock_decide(monkeypatch: pytest.MonkeyPatch) -> None:
         return tries[-1]
 
     monkeypatch.setattr(Improver, "attempt", slow)
-    assert solve(problem, peak // 2, Limits(ample())) == fast
+    assert solve(problem, peak * 46 // 100, Limits(ample())) == fast
     assert max(turn.reach for turn in tries) > Turn(None).reach, "no window was tried"
 
 

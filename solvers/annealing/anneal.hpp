@@ -4,7 +4,7 @@
 // to and fro between orders that fit and orders that nearly do.
 #pragma once
 
-#include "solvers/methods/auto/cooling.hpp"
+#include "solvers/annealing/cooling.hpp"
 
 namespace remat::annealing {
 
@@ -59,20 +59,20 @@ struct Record {
     }
 };
 
-// Move about as long as `priced` says; the best order met.
-inline Record descend(const Tables& t, State& s, PricedCooling priced, bool reorder_only, Halt halt) {
+// Move about as long as `cooling` says; the best order met.
+inline Record descend(const Tables& t, State& s, Cooling cooling, Halt halt) {
     Record record(s.slots);
     i64 over = excess(s);
     const auto spread_anew = [&] {
         record.write_down(s);
         spread(t, s);
     };
-    priced.run(s, halt, spread_anew, [&](double temperature) {
+    cooling.run(s, halt, spread_anew, [&](double temperature) {
         const i64 cost = s.total;
-        attempt(t, s, priced.price, reorder_only, CLEARING);
+        attempt(t, s, cooling.price, CLEARING);
         if (s.logged) {
             const i64 now = excess(s);
-            const double rise = static_cast<double>(s.total - cost) + priced.price * static_cast<double>(now - over);
+            const double rise = static_cast<double>(s.total - cost) + cooling.price * static_cast<double>(now - over);
             if (rise <= 0 || s.random.uniform() < std::exp(-rise / temperature)) {
                 over = now;
                 if (record.is_beaten_by(over, s.total))
@@ -89,16 +89,16 @@ inline Record descend(const Tables& t, State& s, PricedCooling priced, bool reor
     return record;
 }
 
-// Move about as long as `priced` says, and give the best order met and its bytes over budget back. The order ends with
-// the node that reads the outputs; that is left out of the one given back. `peak`: as `loaded` says. `reorder_only`: only
-// the order changes. `halt` is set when time is up.
-inline std::tuple<Owned<i64>, i64> anneal(Ints tables, Ints order, i64 budget, i64 roof, i64 peak, PricedCooling priced,
-                                          bool reorder_only, Halt halt) {
-    const Tables t(tables);
-    i64 slots = slots_for(t, 2 * t.nodes);
+// Move about as long as `cooling` says, and give the best order met and its bytes over budget back. The order ends with
+// the node that reads the outputs; that is left out of the one given back. `peak`: as `loaded` says. `halt` is set
+// when time is up.
+inline std::tuple<Owned<i64>, i64> anneal(const Arrays& arrays, Ints order, i64 budget, i64 roof, i64 peak, Cooling cooling,
+                                          Kept kept, Halt halt) {
+    const Tables t(arrays);
+    i64 slots = slots_for(t, 2 * t.nodes());
     if (order.size > slots / 4) slots = slots_for(t, 2 * (order.size - 1));
-    State s = loaded(t, order, slots, {budget, roof}, peak, priced.cooling.seed);
-    const Record record = descend(t, s, priced, reorder_only, halt);
+    State s = loaded(t, order, slots, {budget, roof}, peak, kept, cooling.seed);
+    const Record record = descend(t, s, cooling, halt);
     if (!record.length) return {Owned<i64>(order.slice(0, order.size - 1)), record.excess};
     return {Owned<i64>(record.steps.slice(0, record.length - 1)), record.excess};
 }

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from solvers.annealing.local import LocalSearch
 from solvers.clock import Clock
 from solvers.methods.anyorder.unit_chain import reversal_bound
-from solvers.methods.auto.local import LocalSearch
 from solvers.orders.arrays import arrays_of
 from solvers.orders.measure import measure
 from tests.solvers.methods.anyorder.test_unit_chain import unit_chain

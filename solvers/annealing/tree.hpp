@@ -12,7 +12,7 @@
 // only while it is `known`; a change makes everything above it unknown.
 #pragma once
 
-#include "solvers/methods/auto/state.hpp"
+#include "solvers/annealing/state.hpp"
 
 namespace remat::annealing {
 

@@ -4,7 +4,7 @@
 // it is, counted from 0 in the order of their slots.
 #pragma once
 
-#include "solvers/methods/exact/tables.hpp"
+#include "solvers/annealing/tables.hpp"
 #include "solvers/native/random.hpp"
 
 namespace remat::annealing {
@@ -24,6 +24,9 @@ struct Change {
     i64 node, slot, was, before;
 };
 
+// What no move changes: nothing; how often each node is computed at most; or the order of first computes.
+enum class Kept : i64 { nothing, repeats, order };
+
 // What an order may hold: bytes over the roof count many times.
 struct Room {
     i64 budget, roof;
@@ -32,13 +35,14 @@ struct Room {
 // The slots for so many computes, and gaps between them.
 inline i64 slots_for(const Tables& t, i64 steps) {
     i64 slots = 1;
-    while (slots < GAP * (std::max(steps, t.nodes) + 8)) slots *= 2;
+    while (slots < GAP * (std::max(steps, t.nodes()) + 8)) slots *= 2;
     return slots;
 }
 
 struct State {
     const i64 slots;
     i64 budget, roof;
+    const Kept kept;
     i64 steps = 0, total = 0;
     i64 repeated = 0, crowded = 0, logged = 0;
     Owned<i64> runs, count, ends;
@@ -54,12 +58,12 @@ struct State {
     Random random;
 
     // Without computes, and room for so many slots.
-    State(const Tables& t, i64 many, Room room, i64 seed)
-        : slots(many), budget(room.budget), roof(room.roof), runs(t.nodes * MOST, 0), count(t.nodes, 0),
-          ends(t.values * MOST, 0), node_at(many, 0), before(many, 0), after(many, 0), held(many, 0),
-          tree(2 * many / WIDE, Span{}), asked(2 * many / WIDE, 0), again(t.nodes, 0), place(t.nodes, 0),
-          shared(t.values, false), stack(LONGEST, 0), changes(LONGEST, Change{}), random(seed) {
-        for (i64 read = 0; read < t.reads_at[t.nodes]; read++)
+    State(const Tables& t, i64 many, Room room, Kept what, i64 seed)
+        : slots(many), budget(room.budget), roof(room.roof), kept(what), runs(t.nodes() * MOST, 0), count(t.nodes(), 0),
+          ends(t.values() * MOST, 0), node_at(many, 0), before(many, 0), after(many, 0), held(many, 0),
+          tree(2 * many / WIDE, Span{}), asked(2 * many / WIDE, 0), again(t.nodes(), 0), place(t.nodes(), 0),
+          shared(t.values(), false), stack(LONGEST, 0), changes(LONGEST, Change{}), random(seed) {
+        for (i64 read = 0; read < t.reads_at[t.nodes()]; read++)
             if (t.saved[read] > 0) shared[t.reads[read]] = true;
     }
 
@@ -72,6 +76,9 @@ struct State {
     Ints ends_of(i64 value) const { return ends.slice(value * MOST, (value + 1) * MOST); }
 
     i64 end_slot() const { return slots - 2; }  // of the node that reads the outputs
+    // Whether a node's k-th compute may go, as far as others of the node are concerned.
+    bool is_spare(i64 node, i64 k) const { return count[node] > 1 && (k > 0 || kept != Kept::order); }
+
     bool is_taken(i64 slot) const { return node_at[slot] >= 0; }
 
     // The last compute of a node before a slot, or -1.

@@ -1,11 +1,13 @@
 // The loop of simulated annealing over orders: the temperature at each move, and how dear a byte over the budget.
 #pragma once
 
-#include "solvers/methods/auto/clearing.hpp"
-#include "solvers/native/cooling.hpp"
+#include <cmath>
+
+#include "solvers/annealing/clearing.hpp"
 
 namespace remat::annealing {
 
+constexpr double COLD_SHARE = 0.01;    // the temperature at the end, of that at the beginning
 constexpr i64 WATCHED_MOVES = 512;     // between two looks at how dear a byte over the budget should be
 constexpr double PRICE_FACTOR = 1.1;   // by which that then changes
 constexpr double DROPPING_DRAW = 0.2;  // from this draw on, a try drops computes
@@ -18,13 +20,16 @@ constexpr i64 CLEARED = 3;             // slots cleared after a drop, at most
 // long, and until then moves that find no gap come to nothing.
 inline i64 between_spreads(const State& s) { return std::max(i64(0), s.steps - LONG_ORDER) / SPREAD_SHARE; }
 
-struct PricedCooling {
-    Cooling cooling;
+// The struct of `cooling.py`, field for field.
+struct Cooling {
+    i64 moves;
+    double temperature;  // from which it cools, each move by the same factor
+    i64 seed;
     double price, dearest;  // of a byte over the budget, and the most that it may become
 
     template <class Visit>
     void fields(Visit visit) {
-        visit(cooling), visit(price), visit(dearest);
+        visit(moves), visit(temperature), visit(seed), visit(price), visit(dearest);
     }
 
     // The price rises while few moves end in an order that fits, and falls while most do.
@@ -40,7 +45,7 @@ struct PricedCooling {
     template <class Spread, class Try>
     void run(State& s, Halt halt, Spread spread_anew, Try try_move) {
         i64 fitting = 0, spread_at = 0;
-        cooling.run(halt, [&](i64 number, double temperature) {
+        for (i64 number = 0; number < moves && !halt; number++) {
             if (is_full(s) || (s.crowded && number - spread_at >= between_spreads(s))) {
                 spread_anew();
                 spread_at = number;
@@ -50,8 +55,9 @@ struct PricedCooling {
                 fitting = 0;
             }
             s.logged = 0;
-            fitting += try_move(temperature);
-        });
+            const double part = static_cast<double>(number) / static_cast<double>(moves);
+            fitting += try_move(temperature * std::pow(COLD_SHARE, part));
+        }
     }
 };
 
@@ -71,11 +77,11 @@ inline void drop_some(const Tables& t, State& s, double price, i64 tries) {
     }
 }
 
-// Make one move, perhaps an empty one. `reorder_only`: nothing is repeated that was not repeated before. `clearing`: the
-// part of draws that makes room instead of a repeat, and the part that makes room after a drop.
-inline void attempt(const Tables& t, State& s, double price, bool reorder_only, double clearing) {
+// Make one move, perhaps an empty one. `clearing`: the part of draws that makes room instead of a repeat, and the part
+// that makes room after a drop.
+inline void attempt(const Tables& t, State& s, double price, double clearing) {
     double kind = s.random.uniform();
-    if (reorder_only) kind = MOVING_DRAW + (1 - MOVING_DRAW) * kind;
+    if (s.kept == Kept::repeats) kind = MOVING_DRAW + (1 - MOVING_DRAW) * kind;
     if (kind < clearing && takes_too_much(s)) {
         make_room(t, s);
         drop_some(t, s, price, s.random.below(4));
@@ -89,6 +95,8 @@ inline void attempt(const Tables& t, State& s, double price, bool reorder_only, 
     } else if (kind < MOVING_DRAW) {
         drop_any(t, s);
         drop_some(t, s, price, s.random.below(2));
+    } else if (s.kept == Kept::order) {
+        move_repeated(t, s);
     } else if (kind < 0.85) {
         move_any(t, s);
     } else if (kind < 0.95) {

@@ -7,9 +7,9 @@ from random import Random
 import numpy as np
 import pytest
 
+from solvers.annealing import local
+from solvers.annealing.local import LARGE, LocalSearch
 from solvers.clock import Clock
-from solvers.methods.auto import local
-from solvers.methods.auto.local import LARGE, LocalSearch
 from solvers.orders.arrays import arrays_of
 from solvers.orders.evict import RULES, Evictor
 from solvers.orders.measure import measure

@@ -3,7 +3,7 @@
 // Invariant: after every move the order is legal, and `undo` brings back what was there before it.
 #pragma once
 
-#include "solvers/methods/auto/computes.hpp"
+#include "solvers/annealing/computes.hpp"
 
 namespace remat::annealing {
 
@@ -87,16 +87,16 @@ inline void take(const Tables& t, State& s, i64 node, i64 k) {
 
 // Take a repeated compute out, and those whose results only it read; nothing if the first may not go.
 inline void drop(const Tables& t, State& s, i64 node, i64 k) {
-    if (k == 0 && !is_unread(t, s, node, 0)) return;
+    if (!s.is_spare(node, k) || (k == 0 && !is_unread(t, s, node, 0))) return;
     i64 top = s.logged;
     take(t, s, node, k);
     for (; top < s.logged; top++) {
         const i64 gone = s.changes[top].node, slot = s.changes[top].was;
         for (i64 value : t.reads_of(gone)) {
             const i64 parent = t.writer[value];
-            if (s.count[parent] < 2 || s.logged > LONGEST - 4) continue;
             const i64 of = s.run_before(parent, slot);
-            if (of >= 0 && is_unread(t, s, parent, of)) take(t, s, parent, of);
+            if (of < 0 || !s.is_spare(parent, of) || s.logged > LONGEST - 4) continue;
+            if (is_unread(t, s, parent, of)) take(t, s, parent, of);
         }
     }
 }
@@ -112,8 +112,8 @@ inline void drop_any(const Tables& t, State& s) {
 
 // Compute again what some compute reads, right before it, and perhaps what that reads in turn.
 inline void repeat(const Tables& t, State& s) {
-    const i64 node = s.random.below(t.nodes);
-    const Tables::Row reads = t.reads_of(node);
+    const i64 node = s.random.below(t.nodes());
+    const Ints reads = t.reads_of(node);
     if (reads.size == 0) return;
     i64 anchor = s.run(node, any_run(s, node));
     s.stack[0] = reads[s.random.below(reads.size)];
@@ -175,13 +175,20 @@ inline void move(const Tables& t, State& s, i64 node, i64 k) {
 }
 
 inline void move_any(const Tables& t, State& s) {
-    const i64 node = s.random.below(t.nodes - 1);
+    const i64 node = s.random.below(t.nodes() - 1);
     move(t, s, node, any_run(s, node));
+}
+
+// Move a later compute of some node that is computed more than once.
+inline void move_repeated(const Tables& t, State& s) {
+    if (!s.repeated) return;
+    const i64 node = s.again[s.random.below(s.repeated)];
+    move(t, s, node, 1 + s.random.below(s.count[node] - 1));
 }
 
 // Move a compute, and then some of those that it reads from.
 inline void move_with(const Tables& t, State& s) {
-    const i64 node = s.random.below(t.nodes - 1), k = any_run(s, node);
+    const i64 node = s.random.below(t.nodes() - 1), k = any_run(s, node);
     move(t, s, node, k);
     if (s.logged == 0) return;
     for (i64 value : t.reads_of(node)) {
@@ -228,7 +235,7 @@ inline void move_group_down(const Tables& t, State& s, i64 slot, i64 many, i64 f
 
 // Move some computes that follow each other to a place not far away, in their order.
 inline void move_group(const Tables& t, State& s) {
-    const i64 node = s.random.below(t.nodes - 1), slot = s.run(node, any_run(s, node));
+    const i64 node = s.random.below(t.nodes() - 1), slot = s.run(node, any_run(s, node));
     const i64 many = 2 + s.random.below(6), far = 1 + s.random.below(NEAR);
     if (s.random.uniform() < 0.5)
         move_group_up(t, s, slot, many, far);

@@ -4,7 +4,7 @@
 // Invariant: no copy comes to be held across the slot that is cleared, but those of nodes that run once.
 #pragma once
 
-#include "solvers/methods/auto/moves.hpp"
+#include "solvers/annealing/moves.hpp"
 
 namespace remat::annealing {
 
@@ -42,7 +42,7 @@ inline bool is_held_across(const Tables& t, const State& s, i64 value, i64 slot)
 // A value held across a slot, or -1: one that is as large as what is over, or a smaller one seldom.
 inline i64 pick_held(const Tables& t, State& s, const Overfull& full) {
     for (i64 draw = 0; draw < DRAWS; draw++) {
-        const i64 value = s.random.below(t.values), size = t.size[value];
+        const i64 value = s.random.below(t.values()), size = t.size[value];
         if (size < full.over && static_cast<double>(size) <= s.random.uniform() * static_cast<double>(full.over)) continue;
         if (!t.once[t.writer[value]] && is_held_across(t, s, value, full.slot)) return value;
     }
@@ -79,7 +79,7 @@ inline void make_room(const Tables& t, State& s) {
     const i64 node = t.writer[value], slot = full.slot;
     make_after(t, s, node, slot, first_read(t, s, node, slot));
     const i64 k = s.run_before(node, slot);
-    if (s.count[node] > 1 && s.logged < LONGEST / 2 && is_unread(t, s, node, k)) drop(t, s, node, k);
+    if (s.is_spare(node, k) && s.logged < LONGEST / 2 && is_unread(t, s, node, k)) drop(t, s, node, k);
 }
 
 }  // namespace remat::annealing

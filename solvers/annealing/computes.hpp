@@ -5,7 +5,7 @@
 // operation is undone exactly by its opposite.
 #pragma once
 
-#include "solvers/methods/auto/tree.hpp"
+#include "solvers/annealing/tree.hpp"
 
 namespace remat::annealing {
 
@@ -46,7 +46,7 @@ inline bool is_unread(const Tables& t, const State& s, i64 node, i64 k) {
 inline i64 last_held(const Tables& t, const State& s, i64 value, i64 made, i64 end) {
     if (end > made) return end;
     if (t.optional[value]) return made - 1;
-    return t.stay ? s.end_slot() : made;
+    return t.unread_stay ? s.end_slot() : made;
 }
 
 // What the compute at a slot writes in the place of this value, if it is the last to read it.
@@ -216,7 +216,7 @@ inline void relocate(const Tables& t, State& s, i64 node, i64 k, i64 slot, i64 b
 // How much more is held at each slot than at the one before.
 inline Owned<i64> held_changes(const Tables& t, const State& s) {
     Owned<i64> change(s.slots + 1, 0);
-    for (i64 value = 0; value < t.values; value++) {
+    for (i64 value = 0; value < t.values(); value++) {
         const i64 size = t.size[value], writer = t.writer[value];
         for (i64 k = 0; size && k < s.count[writer]; k++) {
             const i64 made = s.run(writer, k), end = s.end(value, k), last = last_held(t, s, value, made, end);
@@ -287,8 +287,8 @@ inline void spread(const Tables& t, State& s) {
 
 // An order in a state of its own, with room for so many slots. `peak`: what the order needs where the room is to grow by
 // what the state counts too much for it; or -1.
-inline State loaded(const Tables& t, Ints order, i64 slots, Room room, i64 peak, i64 seed) {
-    State s(t, slots, room, seed);
+inline State loaded(const Tables& t, Ints order, i64 slots, Room room, i64 peak, Kept kept, i64 seed) {
+    State s(t, slots, room, kept, seed);
     fill(t, s, order);
     if (peak >= 0) {
         const i64 hidden = s.span(1).maximum - peak;

@@ -1,4 +1,4 @@
-"""Goes of annealing over all orders with repeats, from the given order or from the best known.
+"""Goes of annealing over orders with repeats, from the given order or from the best known.
 
 Invariant: the result of a go depends on its number, the seed and the order it starts with, and never on the clock.
 """
@@ -10,10 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from solvers._loops import anneal_orders
+from solvers.annealing.cooling import Cooling, Kept
 from solvers.clock import Clock
-from solvers.methods.exact.tables import pack, sizes_in
 from solvers.orders.arrays import Ints, arrays_of
-from solvers.orders.cooling import Cooling, PricedCooling
 from solvers.orders.halting import halting
 from solvers.orders.measure import measure
 from solvers.problem import Problem
@@ -42,33 +41,29 @@ class LocalSearch:
     def __init__(self, problem: Problem, budget: int, seed: int, roof: int | None = None) -> None:
         self.temperatures = _COOLER if len(problem.nodes) > LARGE else _TEMPERATURES
         self.arrays = arrays_of(problem.ended())
-        self.tables = pack(self.arrays)
         self.nodes = len(self.arrays.cost)
         self.resident = problem.resident
         self.room = budget - problem.resident
         self.roof = NO_ROOF if roof is None else roof - problem.resident
         self.seed = seed
         self.total = max(1, int(self.arrays.cost.sum()))
-        self.price = self.total / max(1, int(sizes_in(self.tables).sum()))
+        self.price = self.total / max(1, int(self.arrays.size.sum()))
 
-    def go(self, order: Ints, number: int, moves: int, clock: Clock, reorder_only: bool = False) -> WentTo:
-        """The best order met: the cheapest of those that fit, otherwise the one with the fewest bytes over budget.
-
-        `reorder_only`: nothing is repeated more often than in the order given.
-        """
+    def go(self, order: Ints, number: int, moves: int, clock: Clock, kept: Kept = Kept.NOTHING) -> WentTo:
+        """The best order met: the cheapest of those that fit, otherwise the one with the fewest bytes over budget."""
         temperature = self.temperatures[number % len(self.temperatures)]
         price = _PRICES[number // len(self.temperatures) % len(_PRICES)]
         cooling = self.cool(number, moves, temperature, price)
-        return self.descend(order, cooling, clock, bool(number // 2 % 2), reorder_only)
+        return self.descend(order, cooling, clock, bool(number // 2 % 2), kept)
 
     def descend(
-        self, order: Ints, cooling: PricedCooling, clock: Clock, exactly: bool = False, reorder_only: bool = False
+        self, order: Ints, cooling: Cooling, clock: Clock, exactly: bool = False, kept: Kept = Kept.NOTHING
     ) -> WentTo:
         """What `go` does. `exactly`: with more room, by what the loop counts too much for the order."""
         ended = self.ended(order)
         peak = self.peak(ended) if exactly else NO_PEAK
         with halting(clock) as halt:
-            found = anneal_orders(self.tables, ended, self.room, self.roof, peak, cooling, reorder_only, halt)
+            found = anneal_orders(self.arrays, ended, self.room, self.roof, peak, cooling, kept, halt)
         return WentTo(*found)
 
     def ended(self, order: Ints) -> Ints:
@@ -78,9 +73,9 @@ class LocalSearch:
     def peak(self, ended: Ints) -> int:
         return measure(self.arrays, ended)[1] - self.resident
 
-    def cool(self, number: int, moves: int, temperature: float, price: float) -> PricedCooling:
+    def cool(self, number: int, moves: int, temperature: float, price: float) -> Cooling:
         """The cooling of a go. `temperature`: a share of the cost of everything once; `price`: of a byte over the
         budget, where 1 is the cost of making an average byte."""
         seed = (self.seed * 10_000 + number) * _SEED_FACTOR % (1 << 32)
         price *= self.price
-        return PricedCooling(Cooling(moves, temperature * self.total, seed), price, _DEAREST_FACTOR * price)
+        return Cooling(moves, temperature * self.total, seed, price, _DEAREST_FACTOR * price)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from solvers._loops import annealed, held_by
-from solvers.methods.exact.tables import pack
+from solvers.annealing.cooling import Cooling, Kept
 from solvers.orders.arrays import Ints, arrays_of
-from solvers.orders.cooling import Cooling, PricedCooling
+from solvers.orders.best import in_order
 from solvers.orders.measure import memory_of
 from tests.solvers.random_problems import random_problem
 
@@ -22,15 +22,21 @@ def over(held: Ints, budget: int, roof: int) -> int:
 @pytest.mark.parametrize("seed", range(40))
 def test_what_is_kept_is_what_is_there(seed: int) -> None:
     problem = random_problem(Random(seed), 12, plain=seed % 4 == 0)
-    tables, plain = pack(arrays_of(problem.ended())), arrays_of(problem)
+    ended, plain = arrays_of(problem.ended()), arrays_of(problem)
     last = len(problem.nodes)
     budget = int(0.8 * memory_of(plain, np.arange(last)).max()) - problem.resident
     roof, order = budget * 11 // 10, np.arange(last + 1)
-    for part in range(6):
+    in_given_order = order
+    for part, kept in enumerate((*Kept, *Kept, Kept.ORDER)):
         temperature = 0.3 * sum(node.cost for node in problem.nodes)
-        cooling = PricedCooling(Cooling(150, temperature, 7 * seed + part), 0.5, 5.0)
-        order, held, excess, total, best, least, cost = annealed(tables, order, budget, roof, cooling, part == 3)
-        anew, excess_anew, total_anew = held_by(tables, order, budget, roof)
+        cooling = Cooling(150, temperature, 7 * seed + part, 0.5, 5.0)
+        begin = in_given_order if kept is Kept.ORDER else order
+        order, held, excess, total, best, least, cost = annealed(ended, begin, budget, roof, cooling, kept)
+        if kept is Kept.REPEATS:
+            assert sorted(order) == sorted(begin)
+        elif kept is Kept.ORDER:
+            assert all(in_order(one[:-1], last) for one in (order, best) if len(one))
+        anew, excess_anew, total_anew = held_by(ended, order, budget, roof)
         assert held.tolist() == anew.tolist()
         assert excess == excess_anew == over(held, budget, roof)
         steps = order[:-1]
@@ -41,4 +47,4 @@ def test_what_is_kept_is_what_is_there(seed: int) -> None:
         if seed % 4 == 0:  # nothing is shared, so nothing is counted too high
             assert (truth - problem.resident == held[:-1]).all()
         if len(best):  # what was written down is what was met
-            assert held_by(tables, best, budget, roof)[1:] == (least, cost)
+            assert held_by(ended, best, budget, roof)[1:] == (least, cost)
