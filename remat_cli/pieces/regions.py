@@ -67,22 +67,27 @@ def _reached(table: Table, links: Links, seeds: Mapping[str, int]) -> tuple[dict
     along = {value: Along(axis) for value, axis in seeds.items()}
     ways: dict[str, Way] = {}
     waiting = deque(op for value in seeds for op in links.touching(value))
-    while waiting:
-        op = waiting.popleft()
+    late: deque[Op] = deque()  # whose ways do not go with what is known: some may read of it whole
+    while waiting or late:
+        whole = not waiting
+        op = late.popleft() if whole else waiting.popleft()
         if op.name in ways:
             continue
         for way in table.ways(op):
             way = _carrying(op, way, along)
-            if (new := _agreed(links, op, way, along)) is not None:
+            if (new := _agreed(links, op, way, along, whole)) is not None:
                 ways[op.name] = way
                 along.update(new)
                 waiting.extend(other for value in new for other in links.touching(value))
                 break
+        else:
+            late.extend([] if whole else [op])
     return ways, along
 
 
-def _agreed(links: Links, op: Op, way: Way, along: Mapping[str, Along]) -> dict[str, Along] | None:
-    """The axes of further values, if the way goes with those known, of which it must meet one."""
+def _agreed(links: Links, op: Op, way: Way, along: Mapping[str, Along], whole: bool) -> dict[str, Along] | None:
+    """The axes of further values, if the way goes with those known, of which it must meet one. `whole`: what is cut may
+    be read whole, as keys are that come in pieces where queries are cut."""
     new: dict[str, Along] = {}
     met = False
     for name, cut in (*zip(op.inputs, way.inputs), *zip(op.outputs, way.outputs)):
@@ -93,7 +98,8 @@ def _agreed(links: Links, op: Op, way: Way, along: Mapping[str, Along]) -> dict[
             if cut is not None:
                 new[name] = cut
         elif known != cut:
-            return None
+            if not whole or cut is not None or known.local or name in op.outputs:
+                return None
         else:
             met = True
     return new if met else None

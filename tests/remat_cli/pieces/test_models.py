@@ -115,6 +115,54 @@ def test_forward_models_in_pieces_give_the_same(name: str) -> None:
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
+def attention(layers: int, heads: int = 4, places: int = 48, width: int = 4) -> onnx.ModelProto:
+    """Layers whose queries, keys and values come of one product, with a bias for how far places are apart: a cut of
+    places reaches them all."""
+    rng, whole = np.random.default_rng(0), heads * width
+    held = [
+        numpy_helper.from_array(np.full(3, whole, np.int64), "thirds"),
+        numpy_helper.from_array(np.array([places, heads, width]), "by head"),
+        numpy_helper.from_array(np.array([places, whole]), "joined"),
+        numpy_helper.from_array(rng.standard_normal((width, places)).astype(np.float32), "far"),
+    ]
+    nodes = []
+    for k in range(layers):
+        held.append(numpy_helper.from_array(rng.standard_normal((whole, 3 * whole)).astype(np.float32), f"w{k}"))
+        nodes += [
+            helper.make_node("MatMul", [f"x{k}", f"w{k}"], [f"all{k}"]),
+            helper.make_node("Split", [f"all{k}", "thirds"], [f"q{k}", f"k{k}", f"v{k}"], axis=1),
+            *(helper.make_node("Reshape", [f"{one}{k}", "by head"], [f"{one}{k} apart"]) for one in "qkv"),
+            helper.make_node("Transpose", [f"q{k} apart"], [f"queries{k}"], perm=[1, 0, 2]),
+            helper.make_node("Transpose", [f"k{k} apart"], [f"keys{k}"], perm=[1, 2, 0]),
+            helper.make_node("Transpose", [f"v{k} apart"], [f"values{k}"], perm=[1, 0, 2]),
+            helper.make_node("MatMul", [f"queries{k}", f"keys{k}"], [f"scores{k}"]),
+            helper.make_node("MatMul", [f"queries{k}", "far"], [f"bias{k}"]),
+            helper.make_node("Add", [f"scores{k}", f"bias{k}"], [f"sum{k}"]),
+            helper.make_node("Softmax", [f"sum{k}"], [f"shares{k}"]),
+            helper.make_node("MatMul", [f"shares{k}", f"values{k}"], [f"seen{k}"]),
+            helper.make_node("Transpose", [f"seen{k}"], [f"seen{k} apart"], perm=[1, 0, 2]),
+            helper.make_node("Reshape", [f"seen{k} apart", "joined"], [f"x{k + 1}"]),
+        ]
+    x, y = (helper.make_tensor_value_info(name, 1, [places, whole]) for name in ("x0", f"x{layers}"))
+    graph = helper.make_graph(nodes, "attention", [x], [y], held)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+
+
+def test_keys_that_come_in_pieces_are_read_whole_where_queries_are_cut() -> None:
+    model = attention(3)
+    graph = ingest_content(model.SerializeToString())
+    found = narrowed(graph, graph.values["scores0"].bytes // 8)
+    piece = graph.values["scores0"].bytes // 8
+    assert not found.wider(piece)
+    wide = {op.name for op in found.made.graph.ops for name in op.reads if name.startswith("scores")}
+    read = [op for op in found.made.graph.ops if op.name in wide]
+    assert {op.op_type for op in read} == {"Add"}  # as they were made: no pieces of other regions are joined
+    feeds = values_of(model)
+    before, after = run(model, feeds), run(found.made.graph.model, feeds)
+    for one, other in zip(before, after, strict=True):
+        np.testing.assert_allclose(other, one, rtol=1e-4, atol=1e-5)
+
+
 def test_a_value_that_cannot_be_cut_is_named() -> None:
     image = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [8, 8])
     node = helper.make_node("Det", ["x"], ["y"], name="det")
