@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 
 import onnx
 
 from profiles import device as devices
 from profiles.running import CannotRun
-from profiles.survey import SurveyProgress
 from remat_cli.actions import emitting
 from remat_cli.actions.letting_weights_go import kept_of, weights_of
 from remat_cli.actions.optimizing import fuse
 from remat_cli.actions.pieces_asked import OFF, PiecesAsked
 from remat_cli.actions.piecing import in_pieces
-from remat_cli.actions.profiling import ProfileQuestion, profile
 from remat_cli.actions.questions import Question
 from remat_cli.actions.shrinking.child import IN_C, PLANNED, STRICT
 from remat_cli.actions.shrinking.child import LEAN as LEAN_SESSION
@@ -33,10 +31,11 @@ from remat_cli.actions.solving import ask
 from remat_cli.formats import placesfile, planfile
 from remat_cli.formats.files import write_whole
 from remat_cli.formats.planfile import SEEN_LAYOUT, SEEN_THREADS, SEEN_WEIGHTS
+from remat_cli.model.quantities import Budget
 from remat_cli.model.sessions import DEFAULT as DEFAULT_SESSION
 from remat_cli.model.sessions import STRICT as STRICT_SESSION
 from remat_cli.onnx_graph.apart import put_apart
-from remat_cli.planning.loading import given_subject, load_subject
+from remat_cli.planning.loading import load_subject
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.plans.record import plan_file
 from remat_cli.planning.search.untouched import fitting_already
@@ -45,7 +44,6 @@ from remat_cli.results.memory import Memory
 from remat_cli.rewrite import rewrite
 from remat_cli.runtime.optimized import is_laid_out, layout_block
 from remat_cli.runtime.session import placement_in
-from solvers.clock import Clock
 from solvers.problem import Limits
 from solvers.registry import DEFAULT
 
@@ -62,20 +60,29 @@ class PlanFiles:
     lets_go: bool = False
 
 
-def measured(model: Path, clock: Clock, report: Callable[[SurveyProgress], None]) -> Subject:
-    """The model with what its ops cost here."""
-    found = profile(model, ProfileQuestion(seconds=clock.left()), report)
-    return given_subject(model, found.costs, {}, STRICT_SESSION)
-
-
 def unmeasured(model: Path) -> Subject:
     return load_subject(model, None, {}, STRICT_SESSION)
 
 
-def planned(subject: Subject, pieces: str, slower: float, limits: Limits, memory: Memory | None) -> Planned | None:
-    """The plan that holds least and takes so much longer at most; None where none was found."""
-    question = Question(minimize="peak", max_overhead=max(0.0, slower))
-    asked = PiecesAsked(how=pieces)
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """How ops are cut. `most`: bytes to hold at most, in the least time; without them, the least that adds the share
+    `slower` to the time at most."""
+
+    pieces: str
+    slower: float = 0.0
+    most: int | None = None
+
+    @property
+    def question(self) -> Question:
+        if self.most is not None:
+            return Question(budget=Budget(Fraction(self.most)))
+        return Question(minimize="peak", max_overhead=max(0.0, self.slower))
+
+
+def planned(subject: Subject, wanted: Wanted, limits: Limits, memory: Memory | None) -> Planned | None:
+    """The plan that is wanted; None where none was found."""
+    question, asked = wanted.question, PiecesAsked(how=wanted.pieces)
     cut = in_pieces(subject, asked, question, limits)
     found = ask(cut.subject, cut.asked(question, asked), limits, memory)
     return Planned(plan_file(found), found.subject) if found.found else None
@@ -90,7 +97,7 @@ def laid_out(plan: Planned, path: Path, limits: Limits) -> Planned | None:
     except CannotRun:
         return None
     write_whole(path, made.SerializeToString(deterministic=True))
-    return planned(unmeasured(path), OFF, 0.0, limits, None)
+    return planned(unmeasured(path), Wanted(OFF), limits, None)
 
 
 def write_files(plan: Planned, name: str, target: str, folder: Path, feeds: Path, limits: Limits) -> PlanFiles:

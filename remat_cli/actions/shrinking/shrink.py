@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from profiles.survey import SurveyProgress
 from remat_cli.actions.pieces_asked import AUTO, EXACT, OFF
 from remat_cli.actions.shrinking.asked import MAX_SLOWER, ShrinkListeners, ShrinkQuestion
 from remat_cli.actions.shrinking.child import LEAN as LEAN_SESSION
@@ -24,9 +23,9 @@ from remat_cli.actions.shrinking.choosing import Recommended, choose
 from remat_cli.actions.shrinking.meter import Failed
 from remat_cli.actions.shrinking.metering import SessionOf, WayTrials
 from remat_cli.actions.shrinking.plans import (
+    Wanted,
     hold_weights,
     laid_out,
-    measured,
     opened,
     plan_beside,
     planned,
@@ -48,9 +47,10 @@ from remat_cli.results.memory import Memory
 from solvers.clock import Clock
 from solvers.problem import Limits
 
-PROFILE_SHARE = 0.3  # of the time that is left, for what ops cost
-WHOLE_SHARE = 0.15  # for the order of whole ops
-WHOLE = "whole ops, planned"
+WHOLE_SHARE = 0.15  # of the time that is left, for the order of whole ops
+WHOLE, PIECES = "whole ops, planned", "in pieces"
+FEWER = {"in fewer pieces": 0.4, "in few pieces": 0.75}  # how far from pieces to whole ops, by factors of memory
+WORTH_TRYING = 1.2  # times what pieces hold: less is hardly another plan
 PIECES_SHARE, LAST_SHARE = 0.4, 0.8  # for pieces; and for exact ones where bits changed, or fewer where they take long
 CUTTING_SHARE = 0.7  # of the time for pieces, before they are ordered in this machine's layouts
 RUNS_FOR_A_WAY = 9  # about as many runs as one way is tried with, its places included
@@ -114,20 +114,30 @@ class Shrinking:
         if self._is_over(search):
             return
         whole = unmeasured(fused(self.model, graph, self.folder, layouts=self.checks_layouts))
-        self._try(search, whole, _Attempt(WHOLE, OFF, 0.0, WHOLE_SHARE))
+        self._try(search, whole, _Attempt(WHOLE, Wanted(OFF), WHOLE_SHARE))
         if self._is_over(search):
             return
         plain = fused(self.model, graph, self.folder, layouts=False)
         subject, slower = unmeasured(plain), self.asked.slower
-        tried = self._try(search, subject, _Attempt("in pieces", AUTO, slower, PIECES_SHARE))
+        tried = self._try(search, subject, _Attempt(PIECES, Wanted(AUTO, slower), PIECES_SHARE))
         if tried is None or not tried.ran or self._is_over(search):
             return
-        if tried.ns > (1 + slower) * search.first.ns:  # what ops cost here says more than paper
-            subject = search.costed(plain)
-            if not self._is_over(search):
-                self._try(search, subject, _Attempt("in fewer pieces", AUTO, slower, LAST_SHARE))
+        if search.takes_long(tried):
+            self._try_fewer(search, subject)
         elif not tried.outputs.same and search.trials.is_same(SessionOf(plain, STRICT), self.clock):
-            self._try(search, subject, _Attempt("in exact pieces", EXACT, slower, LAST_SHARE))
+            self._try(search, subject, _Attempt("in exact pieces", Wanted(EXACT, slower), LAST_SHARE))
+
+    def _try_fewer(self, search: _Search, subject: Subject) -> None:
+        """Ever fewer pieces that hold more, until they are in time."""
+        least, whole = search.held[PIECES], search.held.get(WHOLE, 0)
+        for name, share in FEWER.items():
+            most = round(least ** (1 - share) * whole**share)
+            if most < WORTH_TRYING * least or self._is_over(search):
+                return
+            wanted = Wanted(AUTO, most=subject.problem.resident + most)
+            tried = self._try(search, subject, _Attempt(name, wanted, LAST_SHARE))
+            if tried is not None and (not tried.ran or not search.takes_long(tried)):
+                return
 
     @property
     def checks_layouts(self) -> bool:
@@ -192,11 +202,10 @@ def _reads(model: Path, file: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """How ops are cut, what that may add to the time, and its share of the time that is left."""
+    """What is wanted, and its share of the time that is left."""
 
     name: str
-    pieces: str
-    slower: float
+    wanted: Wanted
     share: float
 
     @property
@@ -206,22 +215,21 @@ class _Attempt:
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """The search for plans, each held against what was tried first."""
+    """The search for plans, each held against what was tried first. `held`: the bytes that each plan needs beside
+    inputs and weights, by the name of the attempt."""
 
     work: Shrinking
     trials: WayTrials
     first: TriedWay
+    held: dict[str, int] = field(default_factory=dict)
 
     @property
     def seconds(self) -> float:
         """About how long it takes to try a plan."""
         return RUNS_FOR_A_WAY * self.first.ns / 1e9
 
-    def costed(self, model: Path) -> Subject:
-        def say(timing: SurveyProgress) -> None:
-            self.work.listeners.doing(f"measuring ops: {timing.what[:60]}")
-
-        return measured(model, self.work.clock.share(PROFILE_SHARE), say)
+    def takes_long(self, tried: TriedWay) -> bool:
+        return tried.ns > (1 + self.work.asked.slower) * self.first.ns
 
     def tried(self, subject: Subject, attempt: _Attempt) -> Iterator[TriedWay]:
         """What was measured of the plan, and where that takes long, of the same with all weights held; nothing where
@@ -232,6 +240,7 @@ class _Search:
         plan = self._plan(subject, attempt, Limits(clock, seed=asked.seed))
         if plan is None:
             return
+        self.held[attempt.name] = plan.recorded.peak - plan.recorded.resident
         work.listeners.doing(f"running: {attempt.name}")
         way = RunWay(attempt.name, opened(work.output, asked.target), written=True)
         place, whole = work.folder / attempt.place, Limits(work.clock, seed=asked.seed)
@@ -242,16 +251,17 @@ class _Search:
             return
         found = self.trials.tried(way, made.run, work.clock, made.files)
         yield found
-        if made.lets_go and found.ran and found.ns > (1 + asked.slower) * self.first.ns and not work.clock.over():
+        if made.lets_go and found.ran and self.takes_long(found) and not work.clock.over():
             way = replace(way, name=f"{attempt.name}, weights held")
             work.listeners.doing(f"running: {way.name}")
             held = hold_weights(made, place.with_name(f"{place.name}-held"))
             yield self.trials.tried(way, held.run, work.clock, held.files)
 
     def _plan(self, subject: Subject, attempt: _Attempt, limits: Limits) -> Planned | None:
-        if attempt.pieces == OFF:
-            return planned(subject, OFF, attempt.slower, limits, self.work.memory)
-        cut = planned(subject, attempt.pieces, attempt.slower, limits.share(CUTTING_SHARE), self.work.memory)
+        wanted, memory = attempt.wanted, self.work.memory
+        if wanted.pieces == OFF:
+            return planned(subject, wanted, limits, memory)
+        cut = planned(subject, wanted, limits.share(CUTTING_SHARE), memory)
         if cut is None or not cut.recorded.pieces:
             return None
         if not self.work.checks_layouts:
