@@ -13,7 +13,7 @@ from remat_cli.actions.shrinking.shrink import Shrunk
 from remat_cli.actions.shrinking.ways import AS_IT_IS, STOCK, Outputs, TriedWay
 from remat_cli.units import show_bytes, show_share, show_time
 
-WIDTHS = 22, 9, 9, 18, 14
+WIDTHS = 22, 9, 9, 18, 13
 HEAD = ("way", "memory", "after", "time", "outputs", "what to set")
 
 
@@ -41,7 +41,8 @@ def _row(cells: tuple[str, ...]) -> str:
 def _outputs(outputs: Outputs) -> str:
     if outputs.same:
         return "the same bits"
-    return f"{'within' if outputs.near else 'off by'} {outputs.off:.0e}"
+    own = "" if outputs.own is None else f", own {outputs.own:.0e}"
+    return f"{'within' if outputs.near else 'off by'} {outputs.off:.0e}{own}"
 
 
 def advice(found: Shrunk) -> list[str]:
@@ -98,6 +99,7 @@ def as_object(found: Shrunk) -> dict[str, Any]:
             "ns": one.ns if one.ran else None,
             "outputs": ("same" if one.outputs.same else "near" if one.outputs.near else "other") if one.ran else None,
             "off": one.outputs.off if one.ran else None,
+            "own": one.outputs.own if one.ran else None,
             "set": one.way.sets,
             "failed": one.failed or None,
         }

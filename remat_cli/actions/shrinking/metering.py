@@ -3,16 +3,18 @@ it is."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from time import monotonic
 
 import numpy as np
 
 from profiles.device import find, free_memory
+from remat_cli.actions.shrinking.child import LEAN
 from remat_cli.actions.shrinking.meter import Failed, MeteredProcess
-from remat_cli.actions.shrinking.ways import SAME, RunWay, TriedWay, compared
+from remat_cli.actions.shrinking.ways import Outputs, RunWay, TriedWay, compared, judged
 from solvers.clock import Clock
 
 MOST_RUNS = 20  # after the first, which makes what later ones find
@@ -31,37 +33,51 @@ class SessionOf:
 
 class WayTrials:
     """`feeds`: the file of the inputs. The first way that is tried is the one that all others are held against: to its
-    outputs, and to its time, in turns, so that whatever else this machine does meets both."""
+    outputs, and to its time, in turns, so that whatever else this machine does meets both. `wide`: writes a model that
+    says what of both is true, with its inputs, where there is one."""
 
-    def __init__(self, feeds: Path, folder: Path) -> None:
-        self.feeds, self.folder = feeds, folder
+    def __init__(self, feeds: Path, folder: Path, wide: Callable[[], tuple[Path, Path] | None] = lambda: None) -> None:
+        self.feeds, self.folder, self.wide = feeds, folder, cache(wide)
         self.first: tuple[SessionOf, TriedWay] | None = None
         self.right: list[np.ndarray] = []
+        self.true: list[np.ndarray] | None = None
 
     def tried(self, way: RunWay, run: SessionOf, clock: Clock, files: tuple[Path, ...] = ()) -> TriedWay:
         try:
             with MeteredProcess(run.model, run.session, self.feeds, clock, run.threads) as program:
-                found = replace(self._metered(way, program), files=files)
+                found, results = self._metered(way, program)
+                found = replace(found, files=files)
                 if self.first is None:
-                    self.first = run, found
+                    self.first, self.right = (run, found), results
                     return found
-                return replace(found, ns=self._in_turns(program, found, clock))
+                found = replace(found, ns=self._in_turns(program, found, clock))
+            return replace(found, outputs=self._compared(results, clock))
         except Failed as why:
             return TriedWay(way, failed=str(why), late=why.late)
 
-    def _metered(self, way: RunWay, program: MeteredProcess) -> TriedWay:
+    def _metered(self, way: RunWay, program: MeteredProcess) -> tuple[TriedWay, list[np.ndarray]]:
         program.make()
         loading = program.peak
         program.run()
         for _ in _turns():
             program.run()
         peak, held = program.peak, program.held
-        results, outputs = self._results(program), SAME
-        if self.first is None:
-            self.right = results
-        else:
-            outputs = compared(self.right, results)
-        return TriedWay(way, peak, loading, held, min(program.times[1:]), outputs)
+        return TriedWay(way, peak, loading, held, min(program.times[1:])), self._results(program)
+
+    def _compared(self, results: list[np.ndarray], clock: Clock) -> Outputs:
+        found = compared(self.right, results)
+        wide = None if found.near else self.wide()
+        if wide is None:
+            return found
+        if self.true is None:
+            try:
+                with MeteredProcess(wide[0], LEAN, wide[1], clock) as program:
+                    program.make()
+                    program.run()
+                    self.true = self._results(program)
+            except Failed:
+                return found
+        return judged(found, self.true, self.right, results)
 
     def is_same(self, run: SessionOf, clock: Clock) -> bool:
         """Whether a run gives the bits of the first way."""

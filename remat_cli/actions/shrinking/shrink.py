@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -34,6 +35,7 @@ from remat_cli.actions.shrinking.plans import (
     write_files,
 )
 from remat_cli.actions.shrinking.preparing import fused, prepare
+from remat_cli.actions.shrinking.truth import write_wide
 from remat_cli.actions.shrinking.ways import AS_IT_IS, LEAN, PYTHON, C, RunWay, TriedWay
 from remat_cli.errors import BadInput, InTheWay, RematError
 from remat_cli.formats import placesfile
@@ -94,7 +96,8 @@ class Shrinking:
         self.listeners.doing("reading the model")
         ready = prepare(self.model, self.asked, self.folder)
         self.found.seen = ready.seen
-        trials = WayTrials(ready.feeds, self.folder)
+        graph = ready.graph
+        trials = WayTrials(ready.feeds, self.folder, partial(write_wide, graph, ready.feeds, self.folder))
         self.listeners.doing("running the model as it is")
         first = self._hear(trials.tried(AS_IT_IS, SessionOf(self.model, STOCK_SESSION), self.clock))
         if not first.ran:
@@ -104,9 +107,9 @@ class Shrinking:
         self.listeners.doing("running it with arena and memory pattern off")
         self._hear(trials.tried(LEAN, SessionOf(self.model, LEAN_SESSION), self.clock))
         try:
-            if ready.graph is None:
+            if graph is None:
                 raise BadInput(ready.refused)
-            self._plan(ready.graph, _Search(self, trials, first))
+            self._plan(graph, _Search(self, trials, first))
         except RematError as error:  # what needs no plan was measured all the same
             self.found.refused = str(error)
 

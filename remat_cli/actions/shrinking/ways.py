@@ -5,12 +5,13 @@ Invariant: a way is tried as its user would run it; what has to be set for it is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from remat_cli.checking.compare import EXACT, IN_PIECES, differences
+from remat_cli.checking.exactness import FACTOR_MOST
 
 PYTHON, C, STOCK = "python", "c", "stock"
 TARGETS = (PYTHON, C, STOCK)  # what is to run the model
@@ -32,11 +33,13 @@ LEAN = RunWay("arena and pattern off", "enable_cpu_mem_arena = enable_mem_patter
 @dataclass(frozen=True, slots=True)
 class Outputs:
     """How the outputs are to those of the model as it is. `off`: by how much of the largest number in an output they
-    differ at most; infinite where an output is of another kind."""
+    differ at most; infinite where an output is of another kind. `own`: how far off those of a model of 16 bits are from
+    what it gives in 32, where that was looked at."""
 
     same: bool
     near: bool
     off: float = 0.0
+    own: float | None = None
 
 
 SAME = Outputs(same=True, near=True)
@@ -70,6 +73,17 @@ def compared(before: list[np.ndarray], after: list[np.ndarray]) -> Outputs:
         return SAME
     near = not differences(names, before, after, IN_PIECES)
     return Outputs(same=False, near=near, off=max(map(_off, before, after)) if len(before) == len(after) else np.inf)
+
+
+def judged(found: Outputs, true: list[np.ndarray], before: list[np.ndarray], after: list[np.ndarray]) -> Outputs:
+    """The same by what is true: as near as the model as it is, if each output is hardly further from that."""
+    pairs = [(_off(one, _as(one, old)), _off(one, _as(one, new))) for one, old, new in zip(true, before, after)]
+    near = all(new <= max(FACTOR_MOST * old, IN_PIECES.scale) for old, new in pairs) and len(true) == len(after)
+    return replace(found, near=found.near or near, own=max((old for old, _ in pairs), default=0.0))
+
+
+def _as(true: np.ndarray, short: np.ndarray) -> np.ndarray:
+    return short.astype(true.dtype) if true.dtype == np.float32 else short
 
 
 def _off(old: np.ndarray, new: np.ndarray) -> float:

@@ -1,0 +1,75 @@
+"""What a model of 16 bits gives where it is computed in 32: by this it is judged itself, and other ways of running it.
+
+Invariant: weights and inputs keep their numbers; all that is computed of them is no longer rounded to 16 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, numpy_helper
+
+from remat_cli.formats.files import write_whole
+from remat_cli.model.graph import Graph
+from remat_cli.onnx_graph.stored import bring_in, tensors
+from remat_cli.onnx_graph.walk import nodes_within, subgraphs
+
+WIDE, WIDE_FEEDS = "wide.onnx", "wide.npz"
+SHORT = (TensorProto.FLOAT16, TensorProto.BFLOAT16)
+TYPED = ("to", "dtype", "output_dtype")  # attributes that say which type a node makes
+
+
+def computes_short(graph: Graph) -> bool:
+    """Whether ops of the graph make numbers of 16 bits."""
+    return any(graph.values[name].dtype in SHORT for op in graph.ops for name in op.writes)
+
+
+def in_32_bits(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with float in the place of both types of 16 bits."""
+    wide = onnx.ModelProto()
+    wide.CopyFrom(model)
+    for tensor in tensors(wide):
+        if tensor.data_type in SHORT:
+            bring_in(tensor)
+            tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float32), tensor.name))
+    for graph in _graphs(wide.graph):
+        del graph.value_info[:]
+        for value in (*graph.input, *graph.output):
+            kind = value.type.tensor_type
+            kind.elem_type = TensorProto.FLOAT if kind.elem_type in SHORT else kind.elem_type
+    for node in nodes_within((*wide.graph.node, *(node for one in wide.functions for node in one.node))):
+        for attribute in node.attribute:
+            if attribute.name in TYPED and attribute.i in SHORT:
+                attribute.i = TensorProto.FLOAT
+    return wide
+
+
+def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+    yield graph
+    for node in graph.node:
+        for inner in subgraphs(node):
+            yield from _graphs(inner)
+
+
+def write_wide(graph: Graph | None, feeds: Path, folder: Path) -> tuple[Path, Path] | None:
+    """The files of the model in 32 bits and of its inputs; None for a model that computes nothing in 16."""
+    if graph is None or not computes_short(graph):
+        return None
+    model, inputs = folder / WIDE, folder / WIDE_FEEDS
+    with np.load(feeds) as stored, inputs.open("wb") as file:
+        arrays: dict[str, Any] = feeds_in_32_bits(dict(stored))
+        np.savez(file, **arrays)
+    write_whole(model, in_32_bits(graph.model).SerializeToString())
+    return model, inputs
+
+
+def feeds_in_32_bits(feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name: array.astype(np.float32) if _is_short(array) else array for name, array in feeds.items()}
+
+
+def _is_short(array: np.ndarray) -> bool:
+    return array.dtype == np.float16 or array.dtype.name == "bfloat16"
