@@ -1,9 +1,10 @@
 """Ctrl-C at random moments of a solve, by the command, in a program and of a batch: is the best plan by then there?
 
-A solve is timed first, without a signal. Then each moment is drawn evenly from that time, from a seed. `heard`: whether
-a plan had been reported that fits; `plan`: whether there is one afterwards, sound by a replay of its own; `seconds`:
-from the signal to the end of the process. A row is wrong where a plan had been heard of and none is there, where the
-exit code is none of an interrupt or of a command that was over, or where something torn was left behind.
+A solve is timed first, without a signal. Then each moment is drawn evenly from that time, from a seed. `heard`: what
+the best order adds that had been reported, whether or not it has places by then; `plan`: what the plan adds that is
+there afterwards, sound by a replay of its own; `seconds`: from the signal to the end of the process. A row is wrong
+where an order had been heard of and no plan is there, where the exit code is none of an interrupt or of a command that
+was over, or where something torn was left behind. It is `dearer` where the plan adds more than what had been heard of.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import argparse
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -27,13 +29,15 @@ import remat_cli as remat
 from remat_cli.zoo.build import build
 
 KEY = ("face", "number")
-BUDGET = "70%"
+BUDGET = "60%"
+LOCK = ".lock"  # which a batch holds while it runs, and leaves
+NEAR = 0.0005  # what the words round off, and a little more
 PROGRAM = """
 import sys, warnings
 warnings.simplefilter("ignore")
 import remat_cli as remat
 def heard(known):
-    if known.cost is not None: print("heard", flush=True)
+    if known.cost is not None: print("cost", known.cost, flush=True)
 plan = None
 try:
     budget, seconds = sys.argv[1], float(sys.argv[2])
@@ -60,15 +64,17 @@ def rows(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
 
 def conclude(known: list[dict[str, Any]]) -> None:
-    wrong = [row for row in known if row["wrong"]]
-    print(f"{len(known)} moments, {len(wrong)} wrong", *wrong, sep="\n")
+    wrong, dearer = [row for row in known if row["wrong"]], [row for row in known if row["dearer"]]
+    heard = sum(row["heard"] is not None for row in known)
+    print(f"{len(known)} moments, {heard} of them after an order was heard of", end=": ")
+    print(f"{len(wrong)} wrong, {len(dearer)} dearer", *wrong, *dearer, sep="\n")
 
 
 def interrupted(face: str, moment: float | None, seconds: float) -> dict[str, Any]:
     """What is left of a solve that is interrupted then."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        onnx.save(remat.grad(build("unet", image=64, width=16, batch=2)), folder / "m.onnx")
+        onnx.save(remat.grad(build("unet", image=64, width=8, batch=8)), folder / "m.onnx")
         manifest = {"format": "remat-batch/1", "models": ["m.onnx"], "budgets": [BUDGET]}
         manifest["defaults"] = {"time-limit": f"{seconds}s"}
         (folder / "m.yaml").write_text(json.dumps(manifest))
@@ -86,34 +92,31 @@ def interrupted(face: str, moment: float | None, seconds: float) -> dict[str, An
         ):
             if moment is not None:
                 time.sleep(moment)
-                heard = _has_heard(folder)
+                said_by_then = (folder / "said").read_text()
                 begun = time.monotonic()
                 running.send_signal(signal.SIGINT)
             code = running.wait()
         took = round(time.monotonic() - begun, 2)
-        plans = list(folder.rglob("*.plan.json"))
-        sound = [_is_sound(path) for path in plans]
-        torn = [path.name for path in folder.rglob("*") if path.name.startswith(".") and path.is_file()]
-        found = {
-            "moment": moment,
-            "code": code,
-            "seconds": took,
-            "plan": bool(plans),
-            "sound": all(sound),
-            "torn": torn,
-        }
+        plans = [remat.load_plan(path) for path in folder.rglob("*.plan.json")]
+        sound = all(plan.replayed()[1].peak == plan.peak <= plan.budget for plan in plans)
+        hidden = [path.name for path in folder.rglob(".*") if path.is_file()]
+        torn = [name for name in hidden if name != LOCK]
+        added = round(plans[0].overhead, 5) if plans else None
+        found = {"moment": moment, "code": code, "seconds": took, "plan": added, "sound": sound, "torn": torn}
         if moment is None:
             return found
+        heard = _heard(said_by_then, folder / "m.onnx")
         over = code in (0, 4, 5, 130, -signal.SIGINT)
-        missing = heard and not plans and face != "batch"  # a batch goes on with a job that was cut short
-        return {**found, "heard": heard, "wrong": bool(torn or not over or not all(sound) or missing)}
+        missing = heard is not None and not plans and face != "batch"  # a batch goes on with a job that was cut short
+        dearer = heard is not None and added is not None and added > heard + NEAR
+        return {**found, "heard": heard, "dearer": dearer, "wrong": bool(torn or not over or not sound or missing)}
 
 
-def _has_heard(folder: Path) -> bool:
-    text = (folder / "said").read_text()
-    return "heard" in text or "plan +" in text
-
-
-def _is_sound(path: Path) -> bool:
-    plan = remat.load_plan(path)
-    return plan.peak <= plan.budget
+def _heard(said: str, model: Path) -> float | None:
+    """What the best order adds that had been reported, of the model's time."""
+    if shares := re.findall(r"plan \+([\d.]+)%", said):
+        return min(float(share) for share in shares) / 100
+    if costs := re.findall(r"^cost (\d+)$", said, re.MULTILINE):
+        whole = remat.solve(model, budget="100%", cache=False, work_limit=1).recorded.baseline_cost
+        return round(min(map(int, costs)) / whole - 1, 5)
+    return None

@@ -35,7 +35,8 @@ def leave_now(code: int) -> None:
 class Deadline:
     """`last_words` says what is known by then and gives the exit code; `met` once the command speaks for itself, which
     the end of the `with` sees to where the command failed. `searching`: whether a search has begun from the start; else
-    `search_begins` says when. The longer it took until then, the longer last words take, and the earlier they come."""
+    `search_begins` says when. The longer it took until then, the longer last words take, and the earlier they come.
+    `look` is called again and again until then, for who wants to see how far the command has come."""
 
     def __init__(
         self,
@@ -50,6 +51,7 @@ class Deadline:
             self._searching.set()
         self._kept = 0.0  # seconds
         self.last_words = last_words
+        self.look: Callable[[], object] = lambda: None
         self._leave = leave
         self._speaking = threading.Lock()
         self._over = threading.Event()
@@ -74,8 +76,12 @@ class Deadline:
 
     def _watch(self) -> None:
         while not self._is_up():
-            if self._over.wait(POLL_SECONDS):
+            if self._over.wait(POLL_SECONDS) or not self._speaking.acquire(blocking=False):
                 return
+            try:
+                self.look()
+            finally:
+                self._speaking.release()
         stopped = self.clock.stopped()
         grace = STOPPED_GRACE_SECONDS if stopped else max(LEAST_GRACE_SECONDS, GRACE_SHARE * self.clock.seconds)
         if not self._over.wait(grace) and self._speaking.acquire(blocking=False):

@@ -6,7 +6,6 @@ every kind of cut was tried on this machine and gave the same bits.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -24,6 +23,7 @@ from remat_cli.pieces.table import Allowed
 from remat_cli.pieces.trying import BitTrials
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.least import least_needed
+from remat_cli.planning.search.so_far import SoFar
 from remat_cli.planning.search.untouched import held_as_it_is, too_small
 from remat_cli.planning.subjects.in_pieces import Piecewise
 from remat_cli.planning.subjects.subject import Subject
@@ -72,14 +72,14 @@ def _rules(exact: bool) -> Rules:
 
 
 def in_pieces(
-    subject: Subject, asked: PiecesAsked, question: Question, limits: Limits, begin: Callable[[], None] = lambda: None
+    subject: Subject, asked: PiecesAsked, question: Question, limits: Limits, so_far: SoFar | None = None
 ) -> ToPlan:
     """The subject of which to ask the question: with its ops in pieces where that is asked for, and helps.
 
-    Where whole ops may do as well they are planned too, so that pieces never make an answer worse. `begin` is called
-    where a search for pieces begins.
+    Where whole ops may do as well they are planned too, so that pieces never make an answer worse. `so_far` has that a
+    search has begun.
     """
-    found = _cut_for(subject, asked, question, limits, begin)
+    found = _cut_for(subject, asked, question, limits, so_far or SoFar())
     if not found.whole_may_win or found.subject is subject:
         return found
     at_hand = min((plan.cost - plan.baseline_cost for plan in found.plans), default=None)
@@ -88,9 +88,7 @@ def in_pieces(
     return replace(found, whole=ask(subject, begun, limits, at_hand=at_hand if question.budget else None))
 
 
-def _cut_for(
-    subject: Subject, asked: PiecesAsked, question: Question, limits: Limits, begin: Callable[[], None] = lambda: None
-) -> ToPlan:
+def _cut_for(subject: Subject, asked: PiecesAsked, question: Question, limits: Limits, so_far: SoFar) -> ToPlan:
     budget, session = budget_to_keep(subject, question), question.session
     if not asked.wanted or (budget is not None and too_small(subject, budget, session)):
         return ToPlan(subject)
@@ -101,7 +99,7 @@ def _cut_for(
     start = _as_listed(subject.graph, asked)
     if not start.regions and budget is not None and held_as_it_is(subject, session) <= budget:
         return ToPlan(subject)
-    begin()
+    so_far.begun = True
     share = limits.share(PIECES_SHARE).silent()
     seconds = min(PIECES_MEASURED_SECONDS, PIECES_SHARE * share.clock.left())
     model = Piecewise(subject, timed_here(subject, seconds, share.clock), share.clock)
@@ -118,7 +116,7 @@ def _cut_for(
 
 def in_pieces_for_sweep(subject: Subject, asked: PiecesAsked, session: Session, limits: Limits) -> Subject:
     """The subject of a whole curve: cut for its least budget, since points share what they find and prove."""
-    return _cut_for(subject, asked, Question(minimize="peak", session=session), limits).subject
+    return _cut_for(subject, asked, Question(minimize="peak", session=session), limits, SoFar()).subject
 
 
 def _as_listed(graph: Graph, asked: PiecesAsked) -> Found:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from remat_cli.actions.pieces_asked import AUTO, EXACT
 from remat_cli.actions.questions import Question
@@ -25,10 +26,11 @@ from remat_cli.planning.search.graphs import cheapest
 from remat_cli.planning.search.hunting import foreseen
 from remat_cli.planning.search.known import cheaper_known, cheapest_known, tried_alone
 from remat_cli.planning.search.least import least_needed
-from remat_cli.planning.search.least_held import held, least_held
+from remat_cli.planning.search.least_held import least_held
 from remat_cli.planning.search.met import candidate_so_far
 from remat_cli.planning.search.proofs import of_all_pieces
-from remat_cli.planning.search.request import PlanRequest, ignore
+from remat_cli.planning.search.request import PlanRequest
+from remat_cli.planning.search.so_far import SoFar
 from remat_cli.planning.search.untouched import (
     fitting_already,
     held_as_it_is,
@@ -54,70 +56,63 @@ def ask(
     question: Question,
     limits: Limits,
     memory: Memory | None = None,
-    keep: Callable[[Answer], None] = ignore,
+    so_far: SoFar | None = None,
     times: PartTimes | None = None,
     at_hand: int | None = None,
-    begin: Callable[[], None] = lambda: None,
 ) -> Answer:
-    """The answer, whatever it is; `limits.report` hears of better orders, `keep` of plans that fit as they really run
-    and of a proved no.
+    """The answer, whatever it is; `limits.report` hears of better orders.
 
-    What is in `memory` is not searched for again. `times`: where what each part took is noted. `at_hand`: the extra
-    cost of a plan that answers if this one's is dearer or not found. `begin` is called where a search begins, which no
-    answer at hand made needless.
+    What is in `memory` is not searched for again. `so_far`: has what is known meanwhile. `times`: where what each part
+    took is noted. `at_hand`: the extra cost of a plan that answers if this one's is dearer or not found.
     """
     question.check()
-    besides = question.besides()
     if question.options.get("fusion") == "runtime":
         subject = as_fused(subject)
-    budget = budget_of(subject, question)
+    budget, known = budget_of(subject, question), so_far or SoFar()
+    known.words, known.budgeted = _words(question, subject), question.budget is not None
     if question.budget and too_small(subject, budget, question.session):
-        return _in_words_of(question, subject, refused(subject, budget, question.method, limits, question.session))
-    known, earlier = (_answering(question, subject, plans) for plans in (question.known, question.earlier))
+        return known.worded(refused(subject, budget, question.method, limits, question.session))
     searching = question.minimize == "cost" and question.budget is not None and takes_plans(question.method)
     if searching and (found := fitting_already(subject, budget, question.method, limits, question.session)):
-        return replace(found, asked=besides)
+        return replace(found, asked=question.besides())
 
-    def hear(met: Answer) -> None:
-        keep(_in_words_of(question, subject, replace(_budgeted(met, question), asked=besides)))
-
-    asked = _request(subject, budget, question, limits, ignore if keep is ignore else hear)
-    asked = replace(asked, times=times) if times is not None else asked
-    asked = replace(asked, at_hand=at_hand) if at_hand is not None else asked
-    if searching and (first := cheapest_known(asked, earlier)):
-        asked.keep(first)  # whatever comes, there is this
+    if question.whole is not None and question.whole.found:
+        known.keep(question.whole.noted(Note(PlanNote.BETTER_WHOLE)))
+    earlier = _answering(question, subject, question.earlier) if searching else ()
+    request = _request(subject, budget, question, limits, so_far, times, at_hand)
+    if searching and (first := cheapest_known(request, earlier)):
+        known.keep(first)  # whatever comes, there is this
         if first.subject.pieces == subject.pieces:
-            asked = replace(asked, at_hand=first.cost - sum(node.cost for node in first.subject.problem.nodes))
+            request = replace(request, at_hand=first.cost - sum(node.cost for node in first.subject.problem.nodes))
         earlier = (plan_file(first), *earlier)  # with its places, which took time to find
-
-    def search() -> Answer:
-        begin()
-        stands = cheapest_known(asked, [question.stands]) if searching and question.stands else None
-        begun = replace(asked, solver=_solver(subject, question, stands)) if stands else asked
-        if question.minimize == "peak":
-            most = _share_allowed(subject, question.max_overhead)
-            found = find(least_held(begun, find_solver(DEFAULT, {}), most))
-        else:
-            found = find(cheapest(begun))
-        if searching:
-            found = cheaper_known(asked, found, known)
-        return _budgeted(found, question)
-
-    key = question.in_json(limits)
-    found = search() if memory is None else memory.answer(key, subject, question.session, limits, search)
-    found = cheaper_known(asked, found, earlier) if searching else found
-    return _in_words_of(question, subject, replace(_better(found, question), asked=besides))
+    key = "" if memory is None else memory.key(question.in_json(limits), subject)
+    answer = None if memory is None else memory.recalled(key, subject, question.session, limits)
+    if answer is None:
+        known.begun = True
+        answer = known.in_budget(_searched(request, question, searching))
+        if memory is not None:
+            memory.keep(key, answer, question.method, subject, question.session, limits)
+    answer = cheaper_known(request, answer, earlier) if searching else answer
+    return replace(_better(answer, question), **known.words)
 
 
-def _in_words_of(question: Question, subject: Subject, found: Answer) -> Answer:
-    """The answer with the budget as it was asked for: a share is of what the graph that was asked about holds."""
+def _searched(request: PlanRequest, question: Question, searching: bool) -> Answer:
+    """What a search finds, or a known plan that is cheaper."""
+    subject = request.subject
+    if searching and question.stands and (stands := cheapest_known(request, [question.stands])):
+        request = replace(request, solver=_solver(subject, question, stands))
+    if question.minimize == "peak":
+        most = _share_allowed(subject, question.max_overhead)
+        return find(least_held(request, find_solver(DEFAULT, {}), most))
+    found = find(cheapest(request))
+    return cheaper_known(request, found, _answering(question, subject, question.known)) if searching else found
+
+
+def _words(question: Question, subject: Subject) -> dict[str, Any]:
+    """What answers say of the question. A share is of what the graph that was asked about holds."""
     said = question.budget
-    return replace(found, said=said, whole=share_base(subject, question.session) if said and said.relative else None)
-
-
-def _budgeted(found: Answer, question: Question) -> Answer:
-    """The answer with the budget that its plan keeps to, where none was asked for."""
-    return replace(found, budget=held(found)) if question.budget is None and found.found else found
+    whole = share_base(subject, question.session) if said and said.relative else None
+    return {"said": said, "whole": whole, "asked": question.besides()}
 
 
 def _better(found: Answer, question: Question) -> Answer:
@@ -139,13 +134,29 @@ def _answering(question: Question, subject: Subject, plans: Sequence[PlanFile]) 
 
 
 def _request(
-    subject: Subject, budget: int, question: Question, limits: Limits, keep: Callable[[Answer], None]
+    subject: Subject,
+    budget: int,
+    question: Question,
+    limits: Limits,
+    so_far: SoFar | None,
+    times: PartTimes | None,
+    at_hand: int | None,
 ) -> PlanRequest:
-    solver, target, reorder = _solver(subject, question), target_of(question.session), _reorder(question)
-    request = PlanRequest(subject, budget, question.method, solver, limits, target, reorder, question.enough, keep)
-    if keep is ignore:  # else a plan is wanted while the search goes on, whatever is at hand in the end
-        return replace(request, at_hand=_at_hand(subject, budget, question))
-    return request
+    if at_hand is None and so_far is None:  # else a plan is wanted while the search goes on, whatever is at hand
+        at_hand = _at_hand(subject, budget, question)
+    return PlanRequest(
+        subject,
+        budget,
+        question.method,
+        _solver(subject, question),
+        limits,
+        target_of(question.session),
+        _reorder(question),
+        question.enough,
+        so_far or SoFar(),
+        at_hand=at_hand,
+        times=times or PartTimes(),
+    )
 
 
 def _at_hand(subject: Subject, budget: int, question: Question) -> int | None:
@@ -219,11 +230,18 @@ def _share_allowed(subject: Subject, most: float | None) -> float | None:
     return max(0.0, (1 + most) * subject.before().cost / max(once, 1) - 1)
 
 
-def so_far(subject: Subject, question: Question, progress: Progress, limits: Limits) -> Answer | None:
-    """The answer that a search would give if it ended now, if that fits as it really runs."""
-    budget = budget_of(subject, question)
-    target = target_of(question.session)
-    request = PlanRequest(subject, budget, question.method, find_solver(question.method, {}), limits, target)
+def best_by_now(question: Question, known: SoFar, limits: Limits) -> Answer | None:
+    """The answer that a search would give if it ended now."""
+    if known.found is not None or (known.refused is not None and known.plan is None):
+        return known.found or known.refused
+    latest = None if known.order is None else _as_it_runs(*known.order, question, limits)
+    plans = [one for one in (latest and known.worded(latest), known.plan) if one is not None]
+    return min(plans, key=lambda one: one.overhead or 0.0, default=None)
+
+
+def _as_it_runs(subject: Subject, progress: Progress, question: Question, limits: Limits) -> Answer | None:
+    """The order as an answer, if that fits as it really runs."""
+    request = _request(subject, budget_of(subject, question), question, limits, SoFar(), None, None)
     candidate = candidate_so_far(foreseen(request), progress)
     if candidate is None:
         return None

@@ -6,6 +6,7 @@ Invariant: a plan file on disk is always legal and whole; while a solver still s
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,10 +21,9 @@ from remat_cli.commands.solve_flags import SolveFlags, limits_of, name_of, quest
 if TYPE_CHECKING:
     from remat_cli.actions.answering import WholeQuestion
     from remat_cli.actions.deadline import Deadline
-    from remat_cli.planning.search.answer import Answer
     from remat_cli.results.memory import Memory
     from solvers.clock import Clock
-    from solvers.problem import Limits, Progress
+    from solvers.problem import Limits
 
 
 @click.command(cls=options.GroupedCommand)
@@ -77,20 +77,36 @@ def command(model: Path | None, **given: Any) -> None:
     if flags.list_methods:
         click.echo(methods.list_methods(flags.as_json))
         return
+    from remat_cli.actions.answering import cut_as_asked
     from remat_cli.actions.deadline import Deadline
+    from remat_cli.actions.interrupts import listening
+    from remat_cli.saying.progress import tell_times
 
     clock = options.clock_of(flags.time_limit, flags.work_limit)
     flags = replace(flags, time_limit=clock.seconds)
-    if flags.every_method:  # each method has all the time
-        _run(model, flags, clock, None)
-    else:
-        with Deadline(clock, lambda: tell_nothing_yet(flags, clock), searching=False) as deadline:
-            _run(model, flags, clock, deadline)
+    deadline = None  # each method has all the time
+    if not flags.every_method:
+        deadline = Deadline(clock, lambda: tell_nothing_yet(flags, clock), searching=False)
+    with deadline or nullcontext():
+        asked = _asked(model, flags, clock)
+        with listening() as interrupts:
+            clock = clock.unless(interrupts)
+            asked = replace(asked, limits=limits_of(flags, clock))
+            if deadline is not None:
+                deadline.clock = clock
+            if deadline is None or flags.lp_bound:
+                if deadline is not None:
+                    deadline.search_begins()
+                (_tell_relaxation if flags.lp_bound else _compare)(cut_as_asked(asked), flags)
+                return
+            _solve(asked, flags, deadline)
+            if flags.verbose and not flags.quiet:
+                tell_times(asked.times, clock.elapsed())
 
 
-def _run(model: Path | None, flags: SolveFlags, clock: Clock, deadline: Deadline | None) -> None:
-    from remat_cli.actions.answering import WholeQuestion, cut_as_asked
-    from remat_cli.actions.interrupts import listening
+def _asked(model: Path | None, flags: SolveFlags, clock: Clock) -> WholeQuestion:
+    """The question, of the model as it is read."""
+    from remat_cli.actions.answering import WholeQuestion
     from remat_cli.actions.pieces_asked import pieces_named
     from remat_cli.actions.solving import budget_of
     from remat_cli.errors import Usage
@@ -98,7 +114,6 @@ def _run(model: Path | None, flags: SolveFlags, clock: Clock, deadline: Deadline
     from remat_cli.planning.search.answer import find_solver
     from remat_cli.planning.search.untouched import too_small
     from remat_cli.planning.time_plan import PartTimes
-    from remat_cli.saying.progress import tell_times
 
     question, in_place = question_of(flags), options.asked_in_place(flags.in_place, flags.held_twice)
     cuts = pieces_named(flags.pieces, flags.largest_value)
@@ -110,38 +125,25 @@ def _run(model: Path | None, flags: SolveFlags, clock: Clock, deadline: Deadline
     with times.part("reading the model"):
         subject = load_subject(model, flags.costs, dict(flags.dims), question.session, in_place=in_place)
     if not (flags.budget and too_small(subject, budget_of(subject, question), question.session)):
-        find_solver(
-            question.method, {}
-        )  # brings what it needs: from here on an interrupt is heard, and only asked about
-    with listening() as interrupts:
-        clock = clock.unless(interrupts)
-        asked = WholeQuestion(
-            subject=subject,
-            question=question,
-            limits=limits_of(flags, clock),
-            memory=_memory(flags),
-            cuts=cuts,
-            proving=flags.certificate is not None,
-            times=times,
-        )
-        if flags.lp_bound or flags.every_method:
-            if deadline:
-                deadline.search_begins()
-            (_tell_relaxation if flags.lp_bound else _compare)(cut_as_asked(asked), flags)
-        else:
-            assert deadline is not None
-            deadline.clock = clock
-            _solve(asked, flags, deadline)
-            if flags.verbose and not flags.quiet:
-                tell_times(times, clock.elapsed())
+        find_solver(question.method, {})  # brings what it needs: from here on an interrupt is only asked about
+    return WholeQuestion(
+        subject=subject,
+        question=question,
+        limits=limits_of(flags, clock),
+        memory=_memory(flags),
+        cuts=cuts,
+        proving=flags.certificate is not None,
+        times=times,
+    )
 
 
 def _solve(asked: WholeQuestion, flags: SolveFlags, deadline: Deadline) -> None:
-    from remat_cli.actions.answering import Listener, answer_whole
+    from remat_cli.actions.answering import answer_whole
     from remat_cli.errors import BadInput
     from remat_cli.formats import certificatefile
     from remat_cli.formats.kinds import FileKind, check_place
     from remat_cli.planning.search.known import known_before
+    from remat_cli.planning.search.so_far import SoFar
     from remat_cli.runtime.known import unknown_version
     from remat_cli.saying.progress import progress_line
 
@@ -153,41 +155,24 @@ def _solve(asked: WholeQuestion, flags: SolveFlags, deadline: Deadline) -> None:
         raise BadInput(f"cannot write {destination}: the folder {destination.parent} does not exist")
     before = known_before(destination, subject.source.sha256)
     question = replace(question, stands=before["stands"], earlier=(*question.earlier, *before["earlier"]))
-    place = Place(destination, subject)
-    latest = LatestPlan(subject, question, place, flags, asked.limits)
-    deadline.last_words = latest.last_words
+    place, known = Place(destination, subject), SoFar()
+    latest = LatestPlan(question, known, place, flags, asked.limits)
 
-    def has_found(found: Answer) -> None:
-        if flags.certificate:
-            deadline.last_words = lambda: _uncertified(found, place, flags)
+    def look() -> None:
+        if known.begun:
+            deadline.search_begins()
+        latest.look()
 
-    hears = Listener(begins=deadline.search_begins, asks=latest.asks, keep=latest.keep, found=has_found)
+    deadline.last_words, deadline.look = latest.last_words, look
     with progress_line(subject.before().cost, flags.quiet, flags.verbose) as show:
-
-        def report(progress: Progress) -> None:
-            show(progress)
-            latest.hear(progress)
-
-        answered = answer_whole(replace(asked, question=question, limits=replace(asked.limits, report=report)), hears)
+        limits = replace(asked.limits, report=show)
+        answered = answer_whole(replace(asked, question=question, limits=limits, so_far=known))
     notes = unknown_version()
     if answered.certificate is not None and flags.certificate is not None:
         certificatefile.write(answered.certificate, flags.certificate)
         notes += [f"{flags.certificate} does not prove {said}" for said in answered.unproved]
     deadline.met()
     tell_answer(answered.found, place, flags, notes)
-
-
-def _uncertified(found: Answer, place: Place, flags: SolveFlags) -> int:
-    """The last words of a command whose time ended while it made a certificate: of what was asked for, a plan alone."""
-    from remat_cli.errors import NoPlan, RematError
-
-    click.echo(f"remat: time was up before {flags.certificate} could be made; give more with --time-limit", err=True)
-    try:
-        tell_answer(found, place, flags)
-    except RematError as error:
-        click.echo(f"remat: {error}", err=True)
-        return error.code
-    return NoPlan.code
 
 
 def _memory(flags: SolveFlags) -> Memory:

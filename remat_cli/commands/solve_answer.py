@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,10 +20,11 @@ from remat_cli.commands.solve_flags import SolveFlags
 if TYPE_CHECKING:
     from remat_cli.actions.questions import Question
     from remat_cli.planning.search.answer import Answer
+    from remat_cli.planning.search.so_far import SoFar
     from remat_cli.planning.subjects.subject import Subject
     from solvers.clock import Clock
     from solvers.notes import Note
-    from solvers.problem import Limits, Progress
+    from solvers.problem import Limits
 
 WRITE_EVERY_SECONDS = 1.0  # an improving plan is written at most so often
 BUSY_SHARE = 0.5  # of the time on the wall that had a processor: below it, the machine is said to be busy
@@ -67,57 +69,43 @@ class Place:
 
 
 class LatestPlan:
-    """Hears of progress, writes each better plan that fits as it runs, at most once a second, and knows the last, or a
-    proved no."""
+    """Looks at what is known while a search goes on, and writes each better plan that fits as it runs, at most once a
+    second; `last_words` says the best by then, or a proved no."""
 
-    def __init__(self, subject: Subject, question: Question, place: Place, flags: SolveFlags, limits: Limits) -> None:
-        self.subject, self.question, self.place, self.flags = subject, question, place, flags
-        self.limits = limits
-        self.written = -WRITE_EVERY_SECONDS
-        self.kept: Answer | None = None
-        self.refused: Answer | None = None
-        self.progress: Progress | None = None
+    def __init__(self, question: Question, known: SoFar, place: Place, flags: SolveFlags, limits: Limits) -> None:
+        self.question, self.known, self.place, self.flags, self.limits = question, known, place, flags, limits
+        self.written: Answer | None = None
+        self.at = -WRITE_EVERY_SECONDS
 
-    def asks(self, subject: Subject, question: Question) -> None:
-        """What is searched for, once it is known which ops are in pieces."""
-        self.subject, self.question = subject, question
+    def look(self) -> None:
+        from remat_cli.errors import RematError
 
-    def hear(self, progress: Progress) -> None:
-        self.progress = progress if progress.order is not None else self.progress
-
-    def keep(self, found: Answer) -> None:
-        if not found.found:
-            self.refused = replace(found, limits=self.limits)
+        plan, now = self.known.plan, self.limits.clock.elapsed()
+        if plan is None or plan is self.written or now - self.at <= WRITE_EVERY_SECONDS:
             return
-        self.kept = replace(found, limits=self.limits)
-        now = self.limits.clock.elapsed()
-        if now - self.written > WRITE_EVERY_SECONDS:
-            self.place.put(self.kept)
-            self.written = now
+        self.written, self.at = plan, now
+        with suppress(RematError, OSError):  # what cannot be written now is told when the answer is written
+            self.place.put(replace(plan, limits=self.limits))
 
     def last_words(self) -> int:
         """What to say when the time is up in the middle of something; the exit code."""
-        from remat_cli.errors import RematError
+        from remat_cli.actions.solving import best_by_now
+        from remat_cli.errors import NoPlan, RematError
 
-        found = self._best() or self.refused
+        uncertified, code = self.known.found is not None and self.flags.certificate, 0
+        if uncertified:  # of what was asked for there is a plan alone
+            words = f"time was up before {uncertified} could be made; give more with --time-limit"
+            click.echo(f"remat: {words}", err=True)
+            code = NoPlan.code
+        found = best_by_now(self.question, self.known, self.limits)
         if found is None:
             return tell_nothing_yet(self.flags, self.limits.clock)
         try:
-            tell_answer(found, self.place, self.flags)
+            tell_answer(replace(found, limits=self.limits), self.place, self.flags)
         except RematError as error:
             click.echo(f"remat: {error}", err=True)
             return error.code
-        return 0
-
-    def _best(self) -> Answer | None:
-        """What was found last, or else what was kept before."""
-        from remat_cli.actions.solving import so_far
-        from solvers.problem import Progress
-
-        progress = self.progress or Progress(0.0)
-        found = so_far(self.subject, self.question, progress, self.limits)
-        known = [one for one in (found, self.kept) if one is not None]
-        return min(known, key=lambda one: one.overhead or 0.0, default=None)
+        return code
 
 
 def tell_answer(found: Answer, place: Place, flags: SolveFlags, notes: Sequence[str] = ()) -> None:

@@ -39,25 +39,29 @@ class Memory:
     force: bool = False
     worth: Callable[[Answer], bool] = lambda _: True  # whether an answer is worth keeping
 
-    def answer(
-        self,
-        question: Mapping[str, Any],
-        subject: Subject,
-        session: Session,
-        limits: Limits,
-        search: Callable[[], Answer],
-    ) -> Answer:
-        """The answer to a question about the subject: the stored one, or what `search` finds now."""
-        key = key_of({"question": question, "subject": _describe(subject), "versions": versions()})
-        if not self.force and (before := self._recalled(key, subject, session, limits)) is not None:
-            return before
-        found = search()
-        if not limits.clock.stopped() and self.worth(found) and found.subject.graph_planned == subject.graph_planned:
-            seconds = FOREVER_SECONDS if limits.clock.worn() and limits.clock.left() else self.seconds
-            entry = as_entry(found, subject, seconds)
-            if comes_back(found, entry, subject, session):
-                self.store.keep(key, _about(question, subject, found, seconds), entry)
-        return found
+    def key(self, question: Mapping[str, Any], subject: Subject) -> str:
+        """The name of the answer to a question about the subject."""
+        return key_of({"question": question, "subject": _describe(subject), "versions": versions()})
+
+    def recalled(self, key: str, subject: Subject, session: Session, limits: Limits) -> Answer | None:
+        """The answer that is stored by that name, if it stands in."""
+        entry = None if self.force else self.store.get(key)
+        try:
+            if entry is None or not covers(entry, self.seconds):
+                return None
+            return from_entry(entry, subject, session, limits)
+        except Damaged as error:
+            self.store.complain(f"the kept result {key} is passed over: {error}")
+            return None
+
+    def keep(self, key: str, found: Answer, method: str, subject: Subject, session: Session, limits: Limits) -> None:
+        """Keep the answer that a search has found by that name, if it is worth that."""
+        if limits.clock.stopped() or not self.worth(found) or found.subject.graph_planned != subject.graph_planned:
+            return
+        seconds = FOREVER_SECONDS if limits.clock.worn() and limits.clock.left() else self.seconds
+        entry = as_entry(found, subject, seconds)
+        if comes_back(found, entry, subject, session):
+            self.store.keep(key, _about(method, subject, session, found, seconds), entry)
 
     def figure(self, name: str, subject: Subject, limits: Limits, find: Callable[[], int | None]) -> int | None:
         """A figure of the subject that takes time to find: the stored one, if as much time was given for it, or what
@@ -74,16 +78,6 @@ class Memory:
             self.store.keep(key, about, {"figure": found, "limit": self.seconds})
         return found
 
-    def _recalled(self, key: str, subject: Subject, session: Session, limits: Limits) -> Answer | None:
-        entry = self.store.get(key)
-        try:
-            if entry is None or not covers(entry, self.seconds):
-                return None
-            return from_entry(entry, subject, session, limits)
-        except Damaged as error:
-            self.store.complain(f"the kept result {key} is passed over: {error}")
-            return None
-
 
 def _describe(subject: Subject) -> dict[str, Any]:
     """The parts of a subject that an answer depends on: its model's content, and its costs."""
@@ -97,13 +91,13 @@ def _describe(subject: Subject) -> dict[str, Any]:
     }
 
 
-def _about(question: Mapping[str, Any], subject: Subject, found: Answer, seconds: float) -> dict[str, Any]:
+def _about(method: str, subject: Subject, session: Session, found: Answer, seconds: float) -> dict[str, Any]:
     """For people: the question, and how the search ended."""
     return {
         "model": subject.path.name,
         "budget": found.budget,
-        "method": question["method"],
-        "session": question["session"],
+        "method": method,
+        "session": session.name,
         "limit": seconds,
         "status": found.status.value,
         "overhead": found.overhead if found.found else None,

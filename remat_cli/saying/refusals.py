@@ -13,7 +13,7 @@ from remat_cli.notes.kinds import WHY_NONE, PlanNote
 from remat_cli.notes.words import sentence
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.least import least_needed
-from remat_cli.planning.search.untouched import bytes_counted, share_base
+from remat_cli.planning.search.untouched import held, share_base
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.units import show_bytes
 from solvers.problem import Status
@@ -63,8 +63,11 @@ def _best_found(answer: Answer) -> list[str]:
     lines = []
     if (enough := least_needed(answer)) is not None and enough > answer.budget:
         lines.append(f"A plan is known for --budget {enough} ({show_bytes(enough)}).")
-    if outcome.peak <= answer.budget and (needed := bytes_counted(answer)):
-        return [*lines, f"The best plan found has {show_bytes(outcome.peak)} live and needs {show_bytes(needed)}."]
+    if outcome.peak <= answer.budget and answer.promise is not None:
+        return [
+            *lines,
+            f"The best plan found has {show_bytes(outcome.peak)} live and needs {show_bytes(held(answer))}.",
+        ]
     where = answer.subject.nodes[order[outcome.peak_step]]
     peak = show_bytes(outcome.peak + answer.aside)
     return [*lines, f"The least peak found is {peak}, at {where}{_what_fills(answer, outcome.peak_values)}."]

@@ -20,6 +20,7 @@ from remat_cli.planning.search import graphs
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.attempt import Policy
 from remat_cli.planning.search.request import PlanRequest
+from remat_cli.planning.search.so_far import SoFar
 from remat_cli.planning.search.untouched import share_base
 from solvers.clock import Clock
 from solvers.methods.auto import auto
@@ -131,7 +132,8 @@ def test_a_proved_no_is_said_if_time_ends_while_a_budget_that_is_enough_is_sough
     given = solve.command.make_context("solve", [str(model), "--budget", "50%"]).params
     flags = SolveFlags.of(**{name: value for name, value in given.items() if name != "model"})
     subject, question, limits = given_subject(model, None, {}, kind_named("remat")), question_of(flags), Limits()
-    latest = LatestPlan(subject, question, Place(model.with_suffix(".plan.json"), subject), flags, limits)
+    known = SoFar()
+    latest = LatestPlan(question, known, Place(model.with_suffix(".plan.json"), subject), flags, limits)
     codes: list[int] = []
 
     def out_of_time(request: PlanRequest, found: Answer) -> Policy:
@@ -140,7 +142,7 @@ def test_a_proved_no_is_said_if_time_ends_while_a_budget_that_is_enough_is_sough
         return found
 
     monkeypatch.setattr(graphs, "last_resort", out_of_time)
-    solving.ask(subject, question, Limits(), None, latest.keep)
+    solving.ask(subject, question, Limits(), None, known)
     assert codes == [4]
     assert re.search(r"fits 50%, which is proved: at least [\d.]+% .* is needed", capsys.readouterr().err)
 

@@ -221,25 +221,23 @@ def answer(
     `reorder`: whether to first compute the ops in an order that needs less memory than the model's. None: only if the
     model's own order leads to no plan; the model's order may then take half of the time.
     """
-    plain = subject.before()
-
-    def ask(limits: Limits, reorder: bool) -> Answer:
-        if reorder:
-            found = schedule(subject.problem, budget, solver, limits, partial(_reordered, budget, limits.seed))
-            found = replace(found, result=replace(found.result, notes=(*found.result.notes, Note(PlanNote.REORDERED))))
-        else:
-            found = schedule(subject.problem, budget, solver, limits)
-        seconds, cut = limits.clock.elapsed(), limits.clock.spent()
-        return Answer(subject, method, budget, plain, found, seconds, limits, cut=cut)
-
-    if reorder is not None or METHODS[method].own_order:
-        return ask(limits, bool(reorder) and not METHODS[method].own_order)
-    first = ask(half(limits), False)
-    hopeless = (first.schedule.result.needed or 0) > budget  # no order of first computes fits
-    if first.found or limits.clock.over() or limits.clock.left() < 1 or hopeless:
-        return replace(first, limits=limits)
-    second = ask(limits, True)
-    return replace(second if second.found else _smaller(first, second), limits=limits)
+    settled = reorder is not None or METHODS[method].own_order
+    first: Answer | None = None
+    for again in (bool(reorder) and not METHODS[method].own_order,) if settled else (False, True):
+        trying = limits if settled or first else half(limits)
+        reduce = partial(_reordered, budget, limits.seed) if again else reduced
+        found = schedule(subject.problem, budget, solver, trying, reduce)
+        seconds, cut = trying.clock.elapsed(), trying.clock.spent()
+        one = Answer(subject, method, budget, subject.before(), found, seconds, limits, cut=cut)
+        one = one.noted(Note(PlanNote.REORDERED)) if again else one
+        hopeless = (found.result.needed or 0) > budget  # no order of first computes fits
+        if settled or one.found:
+            return one
+        if first is None and (limits.clock.over() or limits.clock.left() < 1 or hopeless):
+            return one
+        first = one if first is None else _smaller(first, one)
+    assert first is not None
+    return first
 
 
 def _reordered(budget: int, seed: int, problem: Problem) -> Contraction:

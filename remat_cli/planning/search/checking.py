@@ -48,7 +48,7 @@ def tell(attempt: Attempt, found: Answer) -> None:
     subject = passed.subject if attempt.searched is attempt.asked else attempt.subject
     passed = replace(passed, subject=subject, budget=attempt.budget)
     attempt.met.append(passed)
-    attempt.asked.keep(passed)
+    attempt.asked.so_far.keep(passed)
 
 
 def _as_run(request: PlanRequest, candidate: Candidate, model: Rewritten) -> Candidate | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from remat_cli.planning.search.answer import Answer
-from remat_cli.planning.search.attempt import Attempt, Checked, Policy
+from remat_cli.planning.search.attempt import Checked, Policy
 from remat_cli.planning.search.checking import check
 from remat_cli.planning.search.ordering import order
 from remat_cli.planning.search.placing import place
@@ -24,9 +24,4 @@ def find(policy: Policy) -> Answer:
         except StopIteration as ended:
             answer: Answer = ended.value
             return replace(answer, model=None)
-        checked = through_stages(attempt)
-
-
-def through_stages(attempt: Attempt) -> Checked:
-    """How the attempt comes out."""
-    return check(attempt, place(attempt, order(attempt)))
+        checked = check(attempt, place(attempt, order(attempt)))

@@ -34,7 +34,7 @@ def cheapest(request: PlanRequest) -> Policy:
     found = yield from searched(replace(request, limits=request.limits.within(_without_kept(request))))
     if not found.found:
         if found.status is Status.INFEASIBLE:
-            request.keep(found)  # the time may end during what follows
+            request.so_far.keep(found)  # the time may end during what follows
         if request.may_walk:
             found = yield from last_resort(request, found)
     return replace(found, limits=request.limits, model=None)

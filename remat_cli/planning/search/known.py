@@ -16,8 +16,8 @@ from remat_cli.formats.planfile import PlanFile
 from remat_cli.formats.program import number_program
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer
-from remat_cli.planning.search.attempt import Attempt
-from remat_cli.planning.search.find import through_stages
+from remat_cli.planning.search.attempt import Attempt, only
+from remat_cli.planning.search.find import find
 from remat_cli.planning.search.hunting import foreseen
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.subjects.in_pieces import replayed_in_pieces
@@ -104,10 +104,8 @@ def tried_alone(request: PlanRequest, found: Answer, candidate: Candidate | None
     `candidate`: the plan with its places, where they are known.
     """
     asked = foreseen(request)
-    attempt = Attempt(asked, asked, request.budget, found, candidate or found.unplaced)
-    passed = through_stages(attempt).found
-    fits = passed.found and request.fits(passed.candidate)
-    return replace(passed, budget=request.budget, model=None) if fits else None
+    passed = find(only(Attempt(asked, asked, request.budget, found, candidate or found.unplaced)))
+    return replace(passed, budget=request.budget) if passed.found and request.fits(passed.candidate) else None
 
 
 def _subject_of(known: PlanFile, subject: Subject) -> Subject:

@@ -14,7 +14,7 @@ from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.attempt import Attempt, Checked, Policy
 from remat_cli.planning.search.hunting import of_graph
 from remat_cli.planning.search.lean import lean_needs
-from remat_cli.planning.search.request import PlanRequest, ignore
+from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.search.untouched import held_as_it_is
 from remat_cli.planning.targets.candidate import Candidate
 from remat_cli.planning.time_plan import LEAN_GRACE_SECONDS, LEAN_GRACE_SHARE
@@ -48,7 +48,7 @@ def _leanly(request: PlanRequest) -> PlanRequest:
     clock = request.limits.clock
     own = Clock(max(clock.left(), LEAN_GRACE_SECONDS + LEAN_GRACE_SHARE * clock.seconds), clock.stopped)
     limits = replace(request.limits.silent(), clock=own)
-    return replace(request, leanly=True, enough=None, limits=limits, keep=ignore)
+    return replace(request, leanly=True, enough=None, limits=limits)
 
 
 def _with_enough(request: PlanRequest, found: Answer, lean: Answer) -> Policy:

@@ -17,7 +17,7 @@ from remat_cli.planning.search.graphs import cheapest, searched
 from remat_cli.planning.search.last_resort import leanest
 from remat_cli.planning.search.proofs import unproved
 from remat_cli.planning.search.request import PlanRequest
-from remat_cli.planning.search.untouched import bytes_counted, fitting_already
+from remat_cli.planning.search.untouched import fitting_already, held
 from remat_cli.planning.time_plan import (
     CHEAPER_SHARE,
     FALLING_MOVES,
@@ -68,7 +68,7 @@ def least_held(request: PlanRequest, by_cost: Solver, max_overhead: float | None
 
 def _fallen(request: PlanRequest, best: Answer) -> Policy:
     """The least of the answer, of what is found for budgets that fall, and of the leanest plan."""
-    request.keep(best)  # the time may end during what follows
+    request.so_far.keep(best)  # the time may end during what follows
     low = _bound(best) - 1
     for _ in range(FALLING_ROUNDS if request.enough is None else FALLING_ROUNDS_WITHIN):
         if _is_least(best) or low >= held(best) - 1 or _late(request):
@@ -78,7 +78,7 @@ def _fallen(request: PlanRequest, best: Answer) -> Policy:
         best = yield from _asked_for_less(request, best, budget)
         if held(best) > budget:
             low = budget
-        request.keep(best)
+        request.so_far.keep(best)
     if not _is_least(best) and request.limits.clock.left() > LEAN_AT_LEISURE_SECONDS:
         other = yield from leanest(request, best)
         best = _less(best, other, request.enough)
@@ -105,12 +105,6 @@ def _time(found: Answer) -> int:
     if not found.found:
         return 0
     return (found.promise and found.promise.time) or found.cost
-
-
-def held(found: Answer) -> int:
-    """The budget that the plan of an answer keeps to."""
-    assert found.schedule.outcome is not None
-    return max(found.schedule.outcome.peak, bytes_counted(found))
 
 
 def _bound(found: Answer) -> int:

@@ -53,7 +53,10 @@ class Met:
 
         def report(progress: Progress) -> None:
             limits.report(progress)
-            if progress.order is None or self.request.late:
+            if progress.order is None:
+                return
+            self.request.so_far.order = subject, progress
+            if self.request.late:
                 return
             beyond, clock = _beyond(subject, progress), self.request.limits.clock
             if self.beside is not None and (self.request.at_hand is None or beyond < self.request.at_hand):

@@ -56,6 +56,8 @@ def _bare(attempt: Attempt) -> Answer:
 
     def report(progress: Progress) -> None:
         limits.report(progress)
+        if progress.order is not None:
+            request.so_far.order = request.subject, progress
         if candidate := candidate_so_far(request, progress):
             noted = candidate.noted(Note(PlanNote.STILL_SEARCHING))
             tell(attempt, request.answer_of(noted, progress.seconds, cut=True))

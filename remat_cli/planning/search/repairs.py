@@ -48,7 +48,10 @@ def repairs(request: PlanRequest, candidate: Candidate) -> Iterator[Candidate]:
 def repair(request: PlanRequest, candidate: Candidate) -> Candidate | None:
     """The first repair of the candidate that fits."""
     with request.times.part("placing"):
-        return next((repaired for repaired in repairs(request, candidate) if request.fits(repaired)), None)
+        for repaired in repairs(request, candidate):
+            if request.fits(repaired):
+                return repaired
+    return None
 
 
 def settle(request: PlanRequest, candidate: Candidate) -> Candidate | None:

@@ -5,10 +5,10 @@ Invariant: the budget is compared with what the target counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from remat_cli.planning.search.answer import Answer, Enough, answer, ending
+from remat_cli.planning.search.so_far import SoFar
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate
 from remat_cli.planning.targets.placing import place
@@ -26,15 +26,10 @@ from solvers.schedule import evaluate
 Key = tuple[int, Plan, frozenset[int]]  # a budget, a plan and what is fused
 
 
-def ignore(_: Answer) -> None:
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class PlanRequest:
-    """`enough`: what a search may end with. `keep`: is told of each plan that fits in its session, while a cheaper one
-    may still come, and of a proved no, while a budget that is enough is still looked for. `at_hand`:
-    the extra cost, over the model without a plan, of the cheapest known plan that fits.
+    """`enough`: what a search may end with. `so_far`: has each plan that fits in its session, while a cheaper one may
+    still come. `at_hand`: the extra cost, over the model without a plan, of the cheapest known plan that fits.
 
     `by_memory`: whether the solver makes memory least, and not cost.
     `leanly`: whether the plan that needs least is wanted, whatever it costs. `leanest`: those found so far. `trials`:
@@ -52,7 +47,7 @@ class PlanRequest:
     target: Target
     reorder: bool | None = False
     enough: Enough | None = None
-    keep: Callable[[Answer], None] = ignore
+    so_far: SoFar = field(default_factory=SoFar, compare=False, repr=False)
     later_runs: bool = False
     by_memory: bool = False
     leanly: bool = False

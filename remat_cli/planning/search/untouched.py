@@ -88,11 +88,12 @@ def _figures(subject: Subject, graph: Graph, session: Session) -> Footprint:
     return subject.once(("figures", session), find)
 
 
-def bytes_counted(found: Answer) -> int:
-    """The bytes that the budget covers beyond the plan's own live bytes."""
+def held(found: Answer) -> int:
+    """The budget that the plan of an answer keeps to."""
+    assert found.schedule.outcome is not None
     if found.session is None or found.promise is None:
-        return 0
-    return target_of(found.session).counted(found.promise)
+        return found.schedule.outcome.peak
+    return max(found.schedule.outcome.peak, target_of(found.session).counted(found.promise))
 
 
 def is_untouched(plan: Plan, subject: Subject) -> bool:

@@ -9,8 +9,8 @@ from pathlib import Path
 from remat_cli.model.sessions import STRICT, Session
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.search.answer import Answer, find_solver
-from remat_cli.planning.search.attempt import Attempt, Checked, Policy, alone
-from remat_cli.planning.search.find import through_stages
+from remat_cli.planning.search.attempt import Attempt, Checked, Policy, alone, only
+from remat_cli.planning.search.find import find
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate
@@ -57,4 +57,4 @@ def played(policy: Policy, come_out: Callable[[Attempt], Checked]) -> Answer:
 
 def attempted(request: PlanRequest) -> Answer:
     """What comes of the request by the stages, without a second attempt."""
-    return through_stages(alone(request)).found
+    return find(only(alone(request)))

@@ -18,6 +18,7 @@ from remat_cli.planning.search import met
 from remat_cli.planning.search.answer import Answer, find_solver
 from remat_cli.planning.search.known import cheaper_known, cheapest_known
 from remat_cli.planning.search.request import PlanRequest
+from remat_cli.planning.search.so_far import SoFar
 from remat_cli.planning.targets.kinds import TARGETS, target_of
 from remat_cli.planning.targets.planned import PlannedTarget
 from solvers.clock import Clock, limited
@@ -29,6 +30,18 @@ from tests.cli.running import Command
 from tests.remat_cli.planning.requests import attempted
 
 LONGEST = 60.0  # seconds that one thread waits for another
+
+
+class Hearing(SoFar):
+    """Tells at once what is kept."""
+
+    def __init__(self, hear: Callable[[Answer], object]) -> None:
+        super().__init__()
+        self.hear = hear
+
+    def keep(self, found: Answer) -> None:
+        super().keep(found)
+        self.hear(found)
 
 
 def question(path: Path, share: float, method: str = "milp") -> PlanRequest:
@@ -76,7 +89,8 @@ def test_what_was_found_on_the_way_is_placed_and_kept(data: Path) -> None:
         return Result(Status.UNKNOWN, None)
 
     kept: list[Answer] = []
-    asked = replace(question(data / "torch_unet_convt.onnx", 0.8), solver=forgetful, reorder=False, keep=kept.append)
+    asked = replace(question(data / "torch_unet_convt.onnx", 0.8), solver=forgetful, reorder=False)
+    asked = replace(asked, so_far=Hearing(kept.append))
     found = attempted(asked)
     assert found.found
     for one in (found, *kept):
@@ -114,7 +128,7 @@ def large_question(path: Path, keep: Callable[[Answer], None], gone_on: Event, k
         assert kept.wait(LONGEST)
         return Result(Status.UNKNOWN, None)
 
-    asked = replace(question(path, 0.8), solver=search, reorder=False, keep=keep)
+    asked = replace(question(path, 0.8), solver=search, reorder=False, so_far=Hearing(keep))
     return replace(asked, limits=Limits(Clock(10 * LONGEST)))
 
 
@@ -146,7 +160,7 @@ def test_a_leaner_plan_is_not_replaced_by_a_cheaper_one(data: Path, monkeypatch:
         assert leanest is not None
         return Result(Status.FEASIBLE, leanest.steps())
 
-    asked = replace(question(data / "torch_unet_convt.onnx", 1.5), solver=search, keep=lambda _: kept.set())
+    asked = replace(question(data / "torch_unet_convt.onnx", 1.5), solver=search, so_far=Hearing(lambda _: kept.set()))
     found = attempted(replace(asked, limits=Limits(Clock(10 * LONGEST)), by_memory=True))
     assert found.schedule.outcome is not None
     assert found.schedule.outcome.peak < 0.8 * asked.subject.before().peak

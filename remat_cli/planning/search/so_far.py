@@ -1,0 +1,49 @@
+"""What is known of an answer while it is looked for: whoever asked looks when it likes, from any thread.
+
+Invariant: each field is set as a whole; a plan in it fits as it really runs, and its answer says what was asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from remat_cli.planning.search.answer import Answer
+from remat_cli.planning.search.untouched import held
+from remat_cli.planning.subjects.subject import Subject
+from solvers.problem import Progress
+
+
+@dataclass(slots=True)
+class SoFar:
+    """`begun`: a search has begun, which no answer at hand made needless. `order`: the latest that the search reported,
+    with what it is an order of. `plan`: the latest that is known to fit; `refused`: a proved no, while a budget that is
+    enough is still looked for. `found`: the answer, of which only the proof of its bounds follows.
+
+    `words`: what answers say of the question. `budgeted`: whether a budget was asked for; else a plan's answer has what
+    the plan holds.
+    """
+
+    begun: bool = False
+    order: tuple[Subject, Progress] | None = None
+    plan: Answer | None = None
+    refused: Answer | None = None
+    found: Answer | None = None
+    words: Mapping[str, Any] = field(default_factory=dict)
+    budgeted: bool = True
+
+    def keep(self, found: Answer) -> None:
+        """Keep a plan that fits, or a proved no."""
+        if found.found:
+            self.plan = self.worded(found)
+        else:
+            self.refused = self.worded(found)
+
+    def worded(self, found: Answer) -> Answer:
+        """The answer as one to the question."""
+        return replace(self.in_budget(found), **self.words)
+
+    def in_budget(self, found: Answer) -> Answer:
+        """The answer with the budget that its plan keeps to, where none was asked for."""
+        return found if self.budgeted or not found.found else replace(found, budget=held(found))
