@@ -1,0 +1,199 @@
+"""Training steps of models of libraries through torch.compile under budgets that go down, and up again.
+
+Each model of `torch_budgets_models.py` begins twice with nothing known of it: budgets go down, then up. A row has what
+the plan holds (`said`), what the step's meter saw (`metered`), what tensors held in a later step under a meter of all
+ops, autograd's among them (`held`), and what torch's profiler saw the allocator give out (`allocated`). `bits` are
+those of eager, of `aot_eager`, or nobody's. `more`: the bytes by which a step holds more than one with more budget in
+the same turn. `heard`: the warnings. `compile`: processor seconds of the first step, by those of torch's own.
+
+With `--inductor` Inductor makes the kernels, `bits` is the largest difference of a gradient by its largest value, and
+torch's own step has a row too, as budget 100 of the way `torch`. Needs timm, transformers, diffusers and peft. Searches
+are limited by work, `--moves`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import os
+import resource
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+sys.path.append(str(Path(__file__).parents[1] / "torch-compile"))
+
+import torch
+from frontier import Outer
+from inductor import peak as allocated
+from torch import nn
+from torch._inductor import config as inductor
+from torch_budgets_models import MODELS, Made
+
+import remat_cli.torch
+from remat_cli.errors import RematWarning
+from remat_cli.torch.allowance import allowance_of
+from remat_cli.torch.backend import Backend
+from remat_cli.torch.estimates import estimates
+from remat_cli.torch.inductor import partitioner
+from remat_cli.torch.partition import Partitioner
+from remat_cli.torch.remembering import KNOWN
+from remat_cli.torch.written import WRITTEN
+from solvers.clock import limited
+
+KEY = ("model", "through", "way", "budget")
+WAYS = {"down": (90, 60, 45, 30), "up": (30, 45, 60, 90)}
+Row = dict[str, Any]
+
+
+def words(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("models", nargs="*", help="all of them, without names")
+    parser.add_argument("--moves", type=int, default=50_000, help="of each search")
+    parser.add_argument("--inductor", action="store_true")
+
+
+def rows(asked: argparse.Namespace) -> Iterator[Row]:
+    torch.set_num_threads(1)
+    with suppress(ImportError):
+        import vision_ready  # noqa: F401  where torchvision is without its compiled part
+    for name in asked.models or MODELS:
+        torch.manual_seed(0)
+        made = MODELS[name]()
+        made[0].train()
+        subject = (ThroughInductor if asked.inductor else Subject)(made, asked.moves)
+        yield from ({"model": name, "through": subject.through, **row} for row in subject.rows())
+
+
+class Subject:
+    """A model, what eager and torch's own compilation answer to it, and its steps under budgets: op by op."""
+
+    through, stock = "backend", "aot_eager"
+
+    def __init__(self, made: Made, moves: int) -> None:
+        self.made, self.moves = made, moves
+        self.eager = step(*self.fresh(), made[1])
+        run, module = self.compiled(self.stock)
+        began = spent()
+        self.by_torch = step(run, module, made[1])
+        self.seconds = spent() - began  # of torch's own first step
+
+    def rows(self) -> Iterator[Row]:
+        for way, shares in WAYS.items():
+            with nothing_known():
+                seen: list[Row] = []
+                for share in shares:
+                    row = self.row(share)
+                    more = [one for one in seen if one["budget"] > share]
+                    less = [one for one in seen if one["budget"] < share]
+                    over = [row["held"] - one["held"] for one in more] + [one["held"] - row["held"] for one in less]
+                    seen.append({"way": way, "budget": share, **row, "more": max([0, *over])})
+                    yield seen[-1]
+
+    def row(self, share: int) -> Row:
+        backend = Backend(Partitioner(allowance_of(f"{share}%"), estimates("cpu"), lambda: limited(10, self.moves)))
+        return self.of(backend, backend)
+
+    def fresh(self) -> tuple[nn.Module, nn.Module]:
+        module = copy.deepcopy(self.made[0])
+        return module, module
+
+    def compiled(self, backend: Any) -> tuple[Any, nn.Module]:
+        torch._dynamo.reset()
+        module, _ = self.fresh()
+        return torch.compile(module, backend=backend, dynamic=False), module
+
+    def of(self, backend: Any, asked: Any = None) -> Row:
+        """The row of a module that is compiled with this backend. `asked`: what makes plans for it."""
+        run, module = self.compiled(backend)
+        given = self.made[1]
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always", RematWarning)
+            began = spent()
+            step(run, module, given)
+            seconds = spent() - began
+            step(run, module, given)  # where graphs share a budget, the second step compiles them anew
+            own = step(run, module, given)
+            plans = remat_cli.torch.report(asked).graphs if asked else ()
+        row: Row = {"graphs": len(plans)}
+        if len(plans) == 1:
+            plan = plans[0]
+            row |= {"before": plan.written or plan.before, "allowed": plan.budget, "said": plan.predicted}
+            row |= {"metered": plan.measured, "overhead": plan.overhead and round(plan.overhead, 4), "why": plan.why}
+        return {
+            **row,
+            "held": self.held(run, module),
+            "allocated": allocated(run, module, given),
+            "bits": self.compared(own),
+            "compile": round(seconds / self.seconds, 2),
+            "heard": [str(note.message) for note in heard if issubclass(note.category, RematWarning)],
+        }
+
+    def held(self, run: Any, module: nn.Module) -> int:
+        for parameter in module.parameters():
+            parameter.grad = None
+        torch.manual_seed(1)
+        with Outer([*module.parameters(), *module.buffers(), *self.made[1]]) as outer:
+            run(*self.made[1]).backward()
+        return outer.meter.peak
+
+    def compared(self, own: list[Any]) -> Any:
+        return "eager" if same(own, self.eager) else "aot_eager" if same(own, self.by_torch) else "nobody's"
+
+
+class ThroughInductor(Subject):
+    """The same where Inductor makes kernels, which no meter sees: what is held is what was allocated."""
+
+    through = stock = "inductor"
+
+    def rows(self) -> Iterator[Row]:
+        with inductor.patch(force_disable_caches=True, compile_threads=1):
+            yield {"way": "torch", "budget": 100, **self.of("inductor")}
+            yield from super().rows()
+
+    def row(self, share: int) -> Row:
+        own = partitioner(f"{share}%")
+        own.partitioner.clock = lambda: limited(10, self.moves)
+        with inductor.patch(custom_partitioner_fn=own):
+            return self.of("inductor", own)
+
+    def held(self, run: Any, module: nn.Module) -> int:
+        return int(allocated(run, module, self.made[1]))
+
+    def compared(self, own: list[Any]) -> Any:
+        pairs = [(a, b) for a, b in zip(own, self.eager, strict=True) if a is not None]
+        return max(float((a - b).abs().max() / (b.abs().max() + 1e-12)) for a, b in pairs)
+
+
+def step(run: Callable[..., Any], module: nn.Module, given: tuple[torch.Tensor, ...]) -> list[Any]:
+    """The loss and the gradients of a step."""
+    for parameter in module.parameters():
+        parameter.grad = None
+    torch.manual_seed(1)
+    loss = run(*given)
+    loss.backward()
+    return [loss.detach(), *(parameter.grad for parameter in module.parameters())]
+
+
+def same(own: list[Any], other: list[Any]) -> bool:
+    pairs = zip(own, other, strict=True)
+    return all(a is b if a is None or b is None else torch.equal(a, b) for a, b in pairs)
+
+
+def spent() -> float:
+    """Processor seconds of this process and of those that it waited for, as compilers of kernels are."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+@contextmanager
+def nothing_known() -> Iterator[None]:
+    """Within it no plan of any graph is known at first."""
+    KNOWN.clear()
+    WRITTEN.clear()
+    with tempfile.TemporaryDirectory() as place, mock.patch.dict(os.environ, {"REMAT_RESULTS": place}):
+        yield
