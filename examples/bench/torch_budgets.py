@@ -53,7 +53,7 @@ Row = dict[str, Any]
 
 def words(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("models", nargs="*", help="all of them, without names")
-    parser.add_argument("--moves", type=int, default=50_000, help="of each search")
+    parser.add_argument("--moves", type=int, default=500_000, help="of each search")
     parser.add_argument("--inductor", action="store_true")
 
 

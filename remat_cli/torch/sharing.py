@@ -16,9 +16,10 @@ from dataclasses import dataclass, replace
 from remat_cli.torch.lowering import Lowered
 from solvers.orders.kept import kept_bound
 from solvers.problem import Problem
-from solvers.schedule import baseline
+from solvers.schedule import evaluate
 
 HALVINGS = 30
+Held = tuple[int, int]  # the bytes of a graph beside its inputs: at its peak, and while later graphs run
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Need:
     """The memory of a graph as written: its inputs, and besides them at its peak and while later graphs run.
 
     `ops`: the number of its problem's nodes, which identifies the graph. `least`, `handed`: the least memory of any
-    known plan, at its peak and while later graphs run.
+    known plan, at its peak and while later graphs run. `ran`: both of the plan that ran.
     """
 
     ops: int = 0
@@ -48,12 +49,11 @@ class Need:
     saved: int = 0
     least: int = 0
     handed: int = 0
+    ran: Held = (0, 0)
 
-    def peak_at(self, share: float) -> int:
-        return max(self.least, int(share * self.peak))
-
-    def saved_at(self, share: float) -> int:
-        return max(self.handed, int(share * self.saved))
+    def at(self, share: float) -> Held:
+        """Both with this share of the memory as written, or the least where that is more."""
+        return max(self.least, int(share * self.peak)), max(self.handed, int(share * self.saved))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,26 +70,42 @@ class ForwardRun:
 
 def need_of(lowered: Lowered) -> Need:
     """The memory of a graph when each op runs in the graph's order, as often as the user wrote."""
-    problem, place, written = lowered.problem, lowered.boundary, lowered.as_written
-    outcome = baseline(written.problem)[1]
-    tangents = _bytes(problem, problem.nodes[place].writes)
-    early = {value for node in problem.nodes[:place] for value in node.writes}
+    problem, written = lowered.problem, lowered.as_written
+    early = {value for node in problem.nodes[: lowered.boundary] for value in node.writes}
+    peak, saved = held_by_order(written, range(len(written.problem.nodes)))
     return Need(
         ops=len(problem.nodes),
         inputs=problem.resident,
-        peak=outcome.peak - problem.resident,
-        saved=max(0, outcome.memory[written.boundary] - problem.resident - tangents),
+        peak=peak,
+        saved=saved,
         least=kept_bound(problem) - problem.resident,
         handed=_bytes(problem, [value for value in problem.outputs if value in early]),
     )
 
 
+def held_by_order(lowered: Lowered, order: Sequence[int]) -> Held:
+    """What a graph holds when its ops run in this order."""
+    problem, place = lowered.problem, order.index(lowered.boundary)
+    outcome = evaluate(problem, order)[1]
+    tangents = _bytes(problem, problem.nodes[lowered.boundary].writes)
+    return outcome.peak - problem.resident, max(0, outcome.memory[place] - problem.resident - tangents)
+
+
 def whole_peak(needs: Sequence[Need], calls: Sequence[ForwardRun], given: int, share: float = 1.0) -> int:
     """The peak of the step when each graph holds this share of its memory. `given`: bytes of tensors that no graph
     makes."""
+    return _peak([need.at(share) for need in needs], calls, given)
+
+
+def unforeseen(needs: Sequence[Need], calls: Sequence[ForwardRun], given: int, measured: int) -> int:
+    """The bytes by which a step held more than its plans and all that was given say, or less, as where not all of that
+    was there at once. With other plans it is the same."""
+    return measured - _peak([need.ran for need in needs], calls, given)
+
+
+def _peak(held: Sequence[Held], calls: Sequence[ForwardRun], given: int) -> int:
     return given + max(
-        sum(needs[graph].saved_at(share) for graph in call.waiting) + call.gradients + needs[call.graph].peak_at(share)
-        for call in calls
+        sum(held[graph][1] for graph in call.waiting) + call.gradients + held[call.graph][0] for call in calls
     )
 
 
@@ -100,11 +116,11 @@ def divide(needs: Sequence[Need], calls: Sequence[ForwardRun], given: int, budge
     rooms: dict[int, GraphRoom] = {}
     for call in calls:
         need, known = needs[call.graph], rooms.get(call.graph)
-        waiting = sum(needs[graph].saved_at(share) for graph in call.waiting)
+        waiting = sum(needs[graph].at(share)[1] for graph in call.waiting)
         limit = budget - given - waiting + need.inputs
         rooms[call.graph] = GraphRoom(
             limit=min(limit, known.limit) if known else limit,
-            saved=need.saved_at(share) if len(calls) > 1 else None,
+            saved=need.at(share)[1] if len(calls) > 1 else None,
             gradients=max(call.gradients, known.gradients) if known else call.gradients,
         )
     return rooms

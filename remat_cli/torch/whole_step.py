@@ -24,7 +24,7 @@ from remat_cli.torch.metering import Meter
 from remat_cli.torch.partition import PlannedJoint
 from remat_cli.torch.private import at_the_end_of_backward, disable
 from remat_cli.torch.reading import plain_tensors_of
-from remat_cli.torch.sharing import ForwardRun, GraphRoom, Need, divide, need_of, whole_peak
+from remat_cli.torch.sharing import ForwardRun, GraphRoom, Need, divide, held_by_order, need_of, unforeseen, whole_peak
 from remat_cli.torch.wrapped import held_by, sharded
 from remat_cli.units import show_bytes
 
@@ -43,6 +43,7 @@ class WholeStep:
     needs: list[Need] = field(default_factory=list)
     # graph -> the number of its ops, and its room
     rooms: dict[int, tuple[int, GraphRoom]] = field(default_factory=dict)
+    divided: int | None = None  # the budget that was divided into them
     calls: list[ForwardRun] = field(default_factory=list)
     waiting: list[int] = field(default_factory=list)  # places in `calls`
     # messages about single graphs, which are dropped if the graphs together fit
@@ -68,11 +69,11 @@ class WholeStep:
     def hear(self, graph: int, planned: PlannedJoint) -> None:
         """Record a graph's plan. The message of one that needs more than its room waits for the end of the step."""
         self.allowed = planned.found.budget if planned.found is not None and planned.found.fits else None
+        if planned.found is not None and planned.lowered is not None:
+            need, ran = self.needs[graph], held_by_order(planned.lowered, planned.found.order)
+            self.needs[graph] = replace(need, ran=ran, least=max(need.least, ran[0]) if planned.over else need.least)
         if not planned.over:
             return
-        if planned.found is not None:
-            need = self.needs[graph]
-            self.needs[graph] = replace(need, least=max(need.least, planned.found.outcome.peak - need.inputs))
         if self.settled:
             warnings.warn(planned.over, RematWarning, stacklevel=2)
         else:
@@ -134,8 +135,13 @@ class WholeStep:
             return
         self.settled = True
         given, held = self.given.peak, self.meter.peak
-        budget = self.allowance.bytes(whole_peak(self.needs, self.calls, given), self.meter.count())
+        beside = unforeseen(self.needs, self.calls, given, held)
         grown, self.grown = self.grown, False
+        if grown or self.divided is None:
+            whole = whole_peak(self.needs, self.calls, given) + beside
+            budget = self.allowance.bytes(whole, self.meter.count())
+        else:
+            budget = self.divided
         if len(self.calls) == 1 and not self.around:
             if grown and held > budget:
                 if self.allowed is not None:
@@ -151,7 +157,8 @@ class WholeStep:
         elif held > budget:
             if grown:
                 self.rooms = {}
-            self._divide(given, budget, self._over(held, budget))
+            self.divided = budget
+            self._divide(given, budget - beside, self._over(held, budget))
 
     def _over(self, held: int, budget: int) -> str:
         """What is said of a step that held more than it may."""

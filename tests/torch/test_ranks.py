@@ -19,6 +19,7 @@ from remat_cli.torch.allowance import allowance_of
 from remat_cli.torch.beside import living
 from remat_cli.torch.ranks import compare, on_one_rank
 from remat_cli.torch.wrapped import bucket_bytes
+from remat_cli.units import show_bytes
 from tests.torch.allocator import allocated
 from tests.torch.steps import backend
 
@@ -141,6 +142,21 @@ def test_what_fully_shard_holds_is_in_the_budget_or_told() -> None:
         assert metered == pytest.approx(peak, rel=0.04)
         assert "what fully_shard holds" in told[-1]
         assert peak <= 1.02 * limit or "no less is known" in told[-1]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("alone")
+def test_a_share_is_of_what_fully_shard_and_the_graphs_hold_as_written() -> None:
+    """Not all that is given is there at once: a share of the sum would be more than the step ever holds."""
+    whole, _, _ = shards("1GB")
+    for share in (95, 75):
+        peak, _, told = shards(f"{share}%")
+        assert peak <= 1.001 * whole * share / 100
+        assert not told or "next step compiles" in told[-1]
+    _, _, told = shards("30%")
+    assert show_bytes(whole * 30 // 100) in told[0]
+    assert show_bytes(whole * 30 // 100) in told[-1]
+    assert "no less is known" in told[-1]
 
 
 def test_buckets_of_gradients_are_part_of_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
