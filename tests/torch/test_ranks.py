@@ -226,3 +226,22 @@ def test_ranks_have_one_plan_and_the_gradients_of_a_single_process(way: str, wor
         assert orders == found[0][1]
         for own, other in zip(gradients, module.parameters(), strict=True):
             torch.testing.assert_close(own, other.grad, rtol=1e-5, atol=1e-7)
+
+
+def rank_with_shares(number: int, world: int, place: str) -> None:
+    torch.set_num_threads(1)
+    store = distributed.FileStore(f"{place}/store", world)
+    distributed.init_process_group("gloo", store=store, rank=number, world_size=world)
+    torch.save([shards(budget) for budget in ("1GB", "75%", "60%", "30%")], f"{place}/{number}")
+    distributed.destroy_process_group()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("world", [2, 4])
+def test_each_rank_keeps_to_its_share(world: int, tmp_path: Path) -> None:
+    multiprocessing.spawn(rank_with_shares, (world, str(tmp_path)), nprocs=world)
+    for number in range(world):
+        (whole, _, _), *found = torch.load(tmp_path / str(number))
+        for share, (peak, metered, told) in zip((75, 60, 30), found, strict=True):
+            assert metered == pytest.approx(peak, rel=0.04)  # when a gradient arrives differs between steps
+            assert metered <= 1.02 * whole * share / 100 or (show_bytes(metered) in told[-1] and "no less" in told[-1])
