@@ -108,21 +108,6 @@ def arrange(
     /,
 ) -> tuple[Ints, int, int]: ...
 
-# solvers/reductions
-def move_about(
-    arrays: Arrays,
-    begin: Ints,
-    before_at: Ints,
-    before: Ints,
-    after_at: Ints,
-    after: Ints,
-    budget: int,
-    seed: int,
-    moves: int,
-    halt: Ints,
-    /,
-) -> Ints: ...
-
 # for tests
 def drawn(seed: int, count: int, bound: int, /) -> Floats: ...
 def held_by(arrays: Arrays, order: Ints, budget: int, roof: int, /) -> tuple[Ints, int, int]: ...

@@ -19,10 +19,10 @@ from time import monotonic, process_time
 from typing import Any
 
 from remat_cli.formats import problemfile
+from solvers.annealing.reordering import reorder
 from solvers.clock import Clock
 from solvers.problem import Limits, Node, Problem
 from solvers.reductions.contraction import Contraction, after
-from solvers.reductions.reorder import reorder
 from solvers.reductions.views import reduced
 from solvers.registry import METHODS
 from solvers.schedule import baseline, schedule

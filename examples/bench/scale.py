@@ -22,6 +22,7 @@ import numpy as np
 from transformer import deepen
 
 from remat_cli.formats import problemfile
+from solvers.annealing.reordering import reorder
 from solvers.clock import Clock
 from solvers.methods.anyorder.bound import BoundSearch
 from solvers.methods.exact.cuts import build_cuts, select_small_values
@@ -33,7 +34,6 @@ from solvers.orders.evict import RULES, Evictor
 from solvers.orders.measure import memory_of
 from solvers.plan import lower
 from solvers.problem import Limits, Node, Problem, Progress
-from solvers.reductions.reorder import reorder
 from solvers.reductions.views import reduced
 from solvers.registry import METHODS
 from solvers.simulate import simulate

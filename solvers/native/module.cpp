@@ -17,7 +17,6 @@
 #include "solvers/placement/greedy.hpp"
 #include "solvers/placement/reusing.hpp"
 #include "solvers/placement/skyline.hpp"
-#include "solvers/reductions/reorder.hpp"
 
 namespace remat {
 namespace {
@@ -43,7 +42,6 @@ PyMethodDef LOOPS[] = {
     loop<placement::above>("above"),
     loop<placement::held_later>("held_later"),
     loop<placement::arrange>("arrange"),
-    loop<reductions::move_about>("move_about"),
     loop<trials::drawn>("drawn"),
     loop<trials::least_first>("least_first"),
     loop<trials::held_by>("held_by"),

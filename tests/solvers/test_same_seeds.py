@@ -20,6 +20,7 @@ import pytest
 from remat_cli.formats import problemfile
 from solvers.annealing.cooling import Kept
 from solvers.annealing.local import LocalSearch
+from solvers.annealing.reordering import reorder
 from solvers.clock import Clock
 from solvers.methods.chains.chain import chain
 from solvers.methods.chains.floating import floating
@@ -37,7 +38,6 @@ from solvers.placement.lifetimes import requests
 from solvers.placement.packing import pack
 from solvers.plan import lower
 from solvers.problem import Limits, Problem
-from solvers.reductions.reorder import reorder
 from solvers.reductions.views import reduced
 from tests.solvers.random_problems import random_order, random_problem
 

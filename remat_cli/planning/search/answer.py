@@ -241,7 +241,7 @@ def answer(
 
 
 def _reordered(budget: int, seed: int, problem: Problem) -> Contraction:
-    from solvers.reductions.reorder import reorder
+    from solvers.annealing.reordering import reorder
 
     return after(reduced(problem), lambda smaller: reorder(smaller, budget, seed))
 

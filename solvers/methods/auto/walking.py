@@ -20,7 +20,7 @@ from solvers.orders.arrays import Ints
 from solvers.orders.evict import RULES, Evictor
 from solvers.orders.wide_last import orders_with_wide_last
 from solvers.problem import Limits
-from solvers.reductions.reorder import in_order_of, lazy_orders
+from solvers.reductions.first_computes import in_order_of, lazy_orders
 
 _WALKS, _WALKED = 9, 200_000  # walks along an order, and how many nodes they may cover together, but for one
 _WIDE_LAST = 3  # orders in which what takes most room comes last

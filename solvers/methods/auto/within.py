@@ -18,7 +18,7 @@ from solvers.orders.arrays import Ints
 from solvers.orders.best import Weighed
 from solvers.orders.evict import RULES
 from solvers.problem import Limits, Progress
-from solvers.reductions.reorder import in_order_of
+from solvers.reductions.first_computes import in_order_of
 
 NAME = "within one order"
 _LARGE_NODES = 500  # from here on fewer ways to evict are tried

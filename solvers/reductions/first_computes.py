@@ -1,8 +1,7 @@
-"""Another order of first computes: order alone can halve a peak.
+"""Other orders of first computes, in which ops that free more than they take run as soon as they can, and ops that take
+more wait until they are needed.
 
-Ops that free more than they take run as soon as they can, ops that take more wait until they are needed; then single
-ops are moved about while the bytes over the budget, summed over all steps, do not grow. Invariant: every node runs
-once, the order is legal, and the given order is kept unless another has fewer bytes over the budget.
+Invariant: every node runs once, and the order is legal.
 """
 
 from __future__ import annotations
@@ -10,26 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
-from solvers._loops import move_about
-from solvers.clock import Clock
-from solvers.orders.arrays import Arrays, Ints, arrays_of, rows
-from solvers.orders.halting import halting
-from solvers.orders.measure import memory_of
 from solvers.problem import Problem
 from solvers.reductions.views import Contraction
-from solvers.updates import following_readers
-
-WORK = 60_000_000  # steps evaluated in all: about two seconds
-_PER_NODE = 2_000  # moves for each node, at most: a small problem has no more orders worth trying
-
-
-def reorder(problem: Problem, budget: int, seed: int = 0, clock: Clock | None = None) -> Contraction:
-    """The problem with its nodes in a better order for the budget, and the way back. When time ends, it is the best
-    order so far."""
-    order = _best_order(following_readers(problem), budget, seed, clock)
-    return in_order_of(problem, [int(index) for index in order])
 
 
 def in_order_of(problem: Problem, order: Sequence[int]) -> Contraction:
@@ -47,34 +28,6 @@ def lazy_orders(problem: Problem) -> list[list[int]]:
     """Two orders in which ops wait until they are needed; in one of them an op that frees what it takes does not
     wait."""
     return [_lazy(problem), _lazy(problem, eager=False)]
-
-
-def _best_order(problem: Problem, budget: int, seed: int, clock: Clock | None) -> Ints:
-    arrays = arrays_of(problem)
-    starts = [list(range(len(problem.nodes))), *lazy_orders(problem)]
-    candidates = [np.array(order, dtype=np.int64) for order in starts]
-    moves = WORK // max(1, len(arrays.reads) + len(arrays.writes) + len(problem.nodes)) // len(candidates)
-    moves = min(moves, _PER_NODE * len(problem.nodes))
-    before, after = _neighbours(problem)
-    with halting(clock) as halt:
-        moved = [move_about(arrays, order, *before, *after, budget, seed, moves, halt) for order in candidates]
-    return min([candidates[0], *moved], key=lambda order: _rank(arrays, order, budget))
-
-
-def _rank(arrays: Arrays, order: Ints, budget: int) -> tuple[int, int]:
-    memory = memory_of(arrays, order)
-    return int(np.maximum(memory - budget, 0).sum()), int(memory.max())
-
-
-def _neighbours(problem: Problem) -> tuple[tuple[Ints, Ints], tuple[Ints, Ints]]:
-    """The nodes that must run before each node, and those that must run after it."""
-    writer = problem.writers()
-    before = [sorted({writer[value] for value in node.reads}) for node in problem.nodes]
-    after: list[list[int]] = [[] for _ in problem.nodes]
-    for index, sources in enumerate(before):
-        for source in sources:
-            after[source].append(index)
-    return rows(before), rows(after)
 
 
 def _lazy(problem: Problem, eager: bool = True) -> list[int]:
