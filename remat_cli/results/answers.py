@@ -16,6 +16,7 @@ from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import Session
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.subjects.subject import Subject
+from remat_cli.planning.targets.candidate import Candidate, Footprint
 from remat_cli.planning.targets.kinds import target_of
 from remat_cli.planning.targets.target import in_units
 from remat_cli.results.store import Damaged
@@ -30,7 +31,7 @@ from solvers.schedule import Schedule, evaluate
 from solvers.simulate import IllegalPlan
 
 NOT_KEPT = frozenset(  # fields of an answer that the question gives, or that follow from other fields
-    ("subject", "baseline", "schedule", "limits", "session", "asked", "said", "whole", "cached", "model")
+    ("candidate", "limits", "session", "asked", "said", "whole", "cached")
 )
 
 
@@ -46,10 +47,11 @@ def as_entry(found: Answer, asked: Subject, seconds: float) -> dict[str, Any]:
     """The answer in JSON. `asked`: the subject it is an answer about; `seconds`: the time limit."""
     outcome = found.schedule.outcome
     result = {field.name: getattr(found.schedule.result, field.name) for field in fields(found.schedule.result)}
-    own = {field.name: getattr(found, field.name) for field in fields(found) if field.name not in NOT_KEPT}
     return {
-        **own,
-        **{name: asdict(own[name]) for name in READ if own[name] is not None},
+        **{field.name: getattr(found, field.name) for field in fields(found) if field.name not in NOT_KEPT},
+        "made_by": found.made_by,
+        "promise": found.promise and asdict(found.promise),
+        "placement": found.placement and asdict(found.placement),
         "limit": seconds,
         "result": {
             **result,
@@ -115,12 +117,9 @@ def from_entry(entry: Mapping[str, Any], subject: Subject, session: Session, lim
         sized = REACHED[entry["reached"]](subject.problem, _unit(session))
         plan, outcome = (None, None) if result.order is None else evaluate(sized, result.order)
         own = {field.name: entry[field.name] for field in fields(Answer) if field.name not in NOT_KEPT}
-        for name, read in READ.items():
-            own[name] = own[name] if own[name] is None else read(own[name])
+        schedule, footprint = Schedule(result, plan, outcome), _footprint(entry["promise"], entry["placement"])
         answer = Answer(
-            subject=subject,
-            baseline=subject.before(),
-            schedule=Schedule(result, plan, outcome),
+            candidate=Candidate(subject, schedule, entry["made_by"], footprint=footprint),
             limits=limits,
             session=session if entry["for_session"] else None,
             cached=True,
@@ -151,9 +150,10 @@ def _tuple(value: Any) -> Any:
     return tuple(map(_tuple, value)) if isinstance(value, list) else value
 
 
-def _placement(said: Mapping[str, Any]) -> Placement:
-    return Placement(**{**said, "allocations": tuple((size, offset) for size, offset in said["allocations"])})
-
-
-# readers of the fields that are no plain values
-READ = {"promise": lambda said: Promise(**said), "placement": _placement}
+def _footprint(promise: Mapping[str, Any] | None, places: Mapping[str, Any] | None) -> Footprint | None:
+    if promise is None:
+        return None
+    if places is None:
+        return Footprint(Promise(**promise))
+    pairs = tuple((size, offset) for size, offset in places["allocations"])
+    return Footprint(Promise(**promise), Placement(**{**places, "allocations": pairs}))

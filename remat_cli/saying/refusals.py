@@ -13,7 +13,7 @@ from remat_cli.notes.kinds import WHY_NONE, PlanNote
 from remat_cli.notes.words import sentence
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.least import least_needed
-from remat_cli.planning.search.untouched import held, share_base
+from remat_cli.planning.search.untouched import share_base
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.units import show_bytes
 from solvers.problem import Status
@@ -66,7 +66,7 @@ def _best_found(answer: Answer) -> list[str]:
     if outcome.peak <= answer.budget and answer.promise is not None:
         return [
             *lines,
-            f"The best plan found has {show_bytes(outcome.peak)} live and needs {show_bytes(held(answer))}.",
+            f"The best plan found has {show_bytes(outcome.peak)} live and needs {show_bytes(answer.held)}.",
         ]
     where = answer.subject.nodes[order[outcome.peak_step]]
     peak = show_bytes(outcome.peak + answer.aside)

@@ -16,7 +16,6 @@ from remat_cli.notes.words import sentences
 from remat_cli.planning.plans.breakdown import Breakdown, at_peaks
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.least import least_needed
-from remat_cli.planning.search.untouched import held
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.units import show_bytes, show_share, show_time
 from solvers.plan import Plan
@@ -143,7 +142,7 @@ def summary(answer: Answer, verbose: bool = False, least_memory: bool = False) -
 
 def as_it_is(answer: Answer) -> str:
     """One line for a model that keeps to its budget by itself."""
-    words = f"fits as it is, {show_bytes(held(answer))} of {show_bytes(answer.budget)}"
+    words = f"fits as it is, {show_bytes(answer.held)} of {show_bytes(answer.budget)}"
     if answer.itself is not None:
         words += f"; the session itself holds about {show_bytes(answer.itself)} beside"
     if answer.promise is None or answer.session is None or not answer.session.grows:

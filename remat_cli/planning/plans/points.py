@@ -19,7 +19,7 @@ from remat_cli.planning.plans.record import plan_file
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.least import least_needed
 from remat_cli.planning.subjects.subject import Subject
-from remat_cli.planning.targets.kinds import target_of
+from remat_cli.planning.targets.kinds import held
 from remat_cli.units import show_bytes
 from solvers.notes import Note
 from solvers.options import Orders, options_of
@@ -181,11 +181,8 @@ def known_plans(points: Iterable[Point], budget: int, method: str) -> list[Point
 
 def budget_needed(plan: PlanFile) -> int:
     """The least budget that the plan keeps to, which may be much less than the one it was made for."""
-    kind, promises = kind_of(plan.session), plan.promises
-    if kind is None:
-        return plan.budget
-    counted = 0 if promises.arena is None else target_of(kind).counted(promises)  # a problem's has none
-    return min(plan.budget, max(plan.peak, counted))
+    kind = kind_of(plan.session)
+    return plan.budget if kind is None else min(plan.budget, held(plan.peak, kind, plan.promises))
 
 
 def agree(points: Sequence[Point], gap: float) -> tuple[Point, ...]:

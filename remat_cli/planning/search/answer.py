@@ -19,14 +19,13 @@ from remat_cli.model.session_bytes import session_bytes
 from remat_cli.model.sessions import Session
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.subjects.subject import Subject
-from remat_cli.planning.targets.candidate import Candidate, Footprint
-from remat_cli.planning.targets.kinds import target_of
+from remat_cli.planning.targets.candidate import Candidate
+from remat_cli.planning.targets.kinds import held, target_of
 from remat_cli.planning.time_plan import ORDER_SHARE
-from remat_cli.rewrite import Rewritten
 from solvers.notes import Note
 from solvers.options import built, options_of
 from solvers.placement.largest import Placement
-from solvers.problem import Limits, Problem, Progress, Solver, Status
+from solvers.problem import Limits, Problem, Progress, Result, Solver, Status
 from solvers.reductions.views import Contraction, after, reduced
 from solvers.registry import METHODS
 from solvers.schedule import Schedule, schedule
@@ -47,19 +46,17 @@ class Enough:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of asking one method for one budget. It is impossible only by a proof of more than that."""
+    """The result of asking one method for one budget. It is impossible only by a proof of more than that.
 
-    subject: Subject
+    `candidate`: the plan, as far as it is one; where none was found, the order that comes nearest, if any.
+    """
+
+    candidate: Candidate
     method: str
     budget: int
-    baseline: Outcome
-    schedule: Schedule
     seconds: float
     limits: Limits
     session: Session | None = None  # the session that the plan is for, where there is a model
-    promise: Promise | None = None  # the figures of the rewritten model
-    placement: Placement | None = None  # the places of its values, where places are planned
-    made_by: str | None = None  # the method that made the schedule, if not the one asked
     untouched: bool = False  # the model fits without a plan
     cut: bool = False  # time or work ran out before the search ended
     asked: Mapping[str, Any] = field(default_factory=dict)  # the question, without the budget and the method
@@ -67,7 +64,6 @@ class Answer:
     whole: int | None = None  # the bytes that it is a share of, if it is one: of the graph that was asked about
     enough: int | None = None  # where there is no plan: a budget for which one was found
     cached: bool = False  # the answer came from the store, without a search
-    model: Rewritten | None = field(default=None, compare=False, repr=False)  # the plan's model, while it is witnessed
 
     def __post_init__(self) -> None:
         proof = self.schedule.result.impossible
@@ -89,49 +85,58 @@ class Answer:
         return session_bytes(self.subject.graph, None if self.untouched else self.schedule.plan.order())
 
     @property
-    def footprint(self) -> Footprint | None:
-        return Footprint(self.promise, self.placement) if self.promise else None
+    def subject(self) -> Subject:
+        return self.candidate.subject
 
     @property
-    def unplaced(self) -> Candidate:
-        """Its plan as a candidate whose model is not made yet."""
-        return Candidate(self.subject, self.schedule, self.made_by)
+    def schedule(self) -> Schedule:
+        return self.candidate.schedule
 
     @property
-    def candidate(self) -> Candidate:
-        """The candidate that it was made from."""
-        return replace(self.unplaced, model=self.model, footprint=self.footprint)
+    def baseline(self) -> Outcome:
+        """The memory and cost of the model without a plan."""
+        return self.subject.before()
+
+    @property
+    def promise(self) -> Promise | None:
+        """The figures of the rewritten model."""
+        return None if self.candidate.footprint is None else self.candidate.footprint.promise
+
+    @property
+    def placement(self) -> Placement | None:
+        """The places of its values, where places are planned."""
+        return None if self.candidate.footprint is None else self.candidate.footprint.placement
+
+    @property
+    def made_by(self) -> str | None:
+        """The method that made the schedule, if not the one asked."""
+        return self.candidate.made_by
 
     @property
     def cost(self) -> int:
+        return self.candidate.cost
+
+    @property
+    def held(self) -> int:
+        """The budget that its plan keeps to."""
         assert self.schedule.outcome is not None
-        return self.schedule.outcome.cost
+        return held(self.schedule.outcome.peak, self.session, self.promise)
+
+    def about(self, subject: Subject) -> Answer:
+        """The same of another subject of which it is an answer too."""
+        return replace(self, candidate=replace(self.candidate, subject=subject))
+
+    def with_result(self, result: Result) -> Answer:
+        """The same plan, with another word on how good it is."""
+        return replace(self, candidate=self.candidate.with_result(result))
 
     def noted(self, *more: Note) -> Answer:
         """The answer with more notes; a note is added once only."""
-        result = self.schedule.result
-        notes = tuple(dict.fromkeys((*result.notes, *more)))
-        return replace(self, schedule=replace(self.schedule, result=replace(result, notes=notes)))
+        return replace(self, candidate=self.candidate.noted(*more))
 
     def given_up(self, *why: Note) -> Answer:
         """The answer without its plan, which must not be given, with the reason."""
-        found = replace(self, schedule=replace(self.schedule, result=self.schedule.result.without_plan()))
-        return found.noted(*why)
-
-    def with_candidate(self, candidate: Candidate, session: Session) -> Answer:
-        """The answer with the candidate's plan in place of its own."""
-        footprint = candidate.footprint
-        assert footprint is not None
-        return replace(
-            self,
-            subject=candidate.subject,
-            schedule=candidate.schedule,
-            session=session,
-            promise=footprint.promise,
-            placement=footprint.placement,
-            made_by=candidate.made_by,
-            model=candidate.model,
-        )
+        return self.with_result(self.schedule.result.without_plan()).noted(*why)
 
     @property
     def status(self) -> Status:
@@ -228,7 +233,7 @@ def answer(
         reduce = partial(_reordered, budget, limits.seed) if again else reduced
         found = schedule(subject.problem, budget, solver, trying, reduce)
         seconds, cut = trying.clock.elapsed(), trying.clock.spent()
-        one = Answer(subject, method, budget, subject.before(), found, seconds, limits, cut=cut)
+        one = Answer(Candidate(subject, found), method, budget, seconds, limits, cut=cut)
         one = one.noted(Note(PlanNote.REORDERED)) if again else one
         hopeless = (found.result.needed or 0) > budget  # no order of first computes fits
         if settled or one.found:
@@ -276,6 +281,6 @@ def _smaller(first: Answer, second: Answer) -> Answer:
     """The first of two answers without a plan, with the lesser of both peaks."""
     one, two = first.schedule, second.schedule
     if one.outcome and two.outcome and two.outcome.peak < one.outcome.peak:
-        found = replace(two, result=replace(one.result, order=two.result.order))
-        return replace(first, schedule=found, seconds=second.seconds)
+        nearer = second.candidate.with_result(replace(one.result, order=two.result.order))
+        return replace(first, candidate=nearer, seconds=second.seconds)
     return replace(first, seconds=second.seconds)

@@ -31,8 +31,7 @@ def check(attempt: Attempt, found: Answer) -> Checked:
     made = asked.with_model(candidate, model)
     if made is not None and asked.fits(made):
         ran = _as_run(asked, made, model)
-        passed = ran and found.with_candidate(ran, asked.target.session)
-        return Checked(passed or found.given_up(Note(PlanNote.UNTRIED)))
+        return Checked(replace(found, candidate=ran) if ran else found.given_up(Note(PlanNote.UNTRIED)))
     if model.unpinned and not model.astray:
         return Checked(found.given_up(Note(PlanNote.UNPINNED, (names(model.unpinned),))))
     around = model.astray or model.bare or model.shown
@@ -46,7 +45,7 @@ def tell(attempt: Attempt, found: Answer) -> None:
     if not passed.found or (passed.promise and target.counted(passed.promise) > attempt.budget):
         return
     subject = passed.subject if attempt.searched is attempt.asked else attempt.subject
-    passed = replace(passed, subject=subject, budget=attempt.budget)
+    passed = replace(passed.about(subject), budget=attempt.budget)
     attempt.met.append(passed)
     attempt.asked.so_far.keep(passed)
 

@@ -23,5 +23,5 @@ def find(policy: Policy) -> Answer:
             attempt = next(policy) if checked is None else policy.send(checked)
         except StopIteration as ended:
             answer: Answer = ended.value
-            return replace(answer, model=None)
+            return replace(answer, candidate=replace(answer.candidate, model=None))
         checked = check(attempt, place(attempt, order(attempt)))

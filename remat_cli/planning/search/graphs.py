@@ -37,7 +37,7 @@ def cheapest(request: PlanRequest) -> Policy:
             request.so_far.keep(found)  # the time may end during what follows
         if request.may_walk:
             found = yield from last_resort(request, found)
-    return replace(found, limits=request.limits, model=None)
+    return replace(found, limits=request.limits)
 
 
 def _without_kept(request: PlanRequest) -> float:
@@ -63,7 +63,7 @@ def searched(request: PlanRequest) -> Policy:
         held = Note(PlanNote.HELD_TWICE, (request.subject.held_once, *_which(request.subject)))
         other = yield from of_graph(replace(request, subject=apart))
         found = _or_else(found, other.noted(held))
-    return replace(found, limits=request.limits, model=None)
+    return replace(found, limits=request.limits)
 
 
 def _or_else(first: Answer, second: Answer) -> Answer:

@@ -104,7 +104,7 @@ class _Hunt:
             asked = replace(way, budget=budget)
             moving = replace(asked, limits=self.request.limits.share(NEARER_SHARE))
             found = outcome.found
-            other = (yield Attempt(moving, asked, budget, found, found.unplaced, self.met)).found
+            other = (yield Attempt(moving, asked, budget, found, found.candidate.unplaced, self.met)).found
             if not other.found:
                 return replace(outcome, budget=budget), False
             outcome = self._outcome(other, budget)
@@ -158,7 +158,7 @@ def _as_asked(request: PlanRequest, found: Answer, over: int) -> Answer:
     result = replace(result, status=Status.FEASIBLE) if fits else result.without_plan()
     result = replace(result, notes=notes, bound=None, bound_any_order=None, grounds=())
     result = replace(result, peak_bound=least - found.aside, peak_node=None, peak_values=())
-    found = replace(found, schedule=replace(found.schedule, result=result))
+    found = found.with_result(result)
     found = replace(found, budget=request.budget) if fits else judged(found, request.budget)
     return replace(found, limits=request.limits, seconds=request.limits.clock.elapsed())
 

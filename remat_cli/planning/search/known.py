@@ -67,8 +67,7 @@ def cheaper_known(request: PlanRequest, found: Answer, plans: Iterable[PlanFile]
 def cheapest_known(request: PlanRequest, plans: Iterable[PlanFile]) -> Answer | None:
     """The cheapest of these plans that fits, taken before any search; only that one is given its places."""
     nothing = Schedule(Result(Status.UNKNOWN, None), None, None)
-    subject, plain = request.subject, request.subject.before()
-    start = Answer(subject, request.method, request.budget, plain, nothing, 0.0, request.limits, cut=True)
+    start = request.answer_of(Candidate(request.subject, nothing), 0.0, cut=True)
     for plan in sorted(plans, key=lambda plan: plan.cost):
         if plan.peak <= request.budget and (found := cheaper_known(request, start, [plan])).found:
             return found
@@ -92,19 +91,17 @@ def _as_answer(request: PlanRequest, found: Answer, known: PlanFile) -> Answer |
     status = Status.OPTIMAL if close else Status.FEASIBLE
     grounds = tuple(one for one in found.schedule.result.grounds if not one.order) if least is not None else ()
     result = Result(status, order, least, (Note(PlanNote.KNOWN_BEFORE),), bound_any_order=least, grounds=grounds)
-    other = replace(found, schedule=Schedule(result, plan, outcome), made_by=known.method, subject=request.subject)
+    other = Candidate(request.subject, Schedule(result, plan, outcome), known.method)
     if request.subject.graph is None:
-        return other
-    return tried_alone(request, other, _with_its_places(request, other.unplaced, known))
+        return replace(found, candidate=other)
+    return tried_alone(request, replace(found, candidate=_with_its_places(request, other, known)))
 
 
-def tried_alone(request: PlanRequest, found: Answer, candidate: Candidate | None = None) -> Answer | None:
-    """A plan from elsewhere as an answer, if it fits once its model is made and run; None if not.
-
-    `candidate`: the plan with its places, where they are known.
-    """
+def tried_alone(request: PlanRequest, found: Answer) -> Answer | None:
+    """An answer with a plan from elsewhere, if that fits once its model is made and run; None if not. The plan may have
+    its places already, where they are known."""
     asked = foreseen(request)
-    passed = find(only(Attempt(asked, asked, request.budget, found, candidate or found.unplaced)))
+    passed = find(only(Attempt(asked, asked, request.budget, found, found.candidate)))
     return replace(passed, budget=request.budget) if passed.found and request.fits(passed.candidate) else None
 
 

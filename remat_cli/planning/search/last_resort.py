@@ -31,7 +31,7 @@ def last_resort(request: PlanRequest, found: Answer) -> Policy:
     lean = yield from leanest(request, found)
     if lean.found and found.status is not Status.INFEASIBLE:
         result = replace(found.schedule.result, status=Status.FEASIBLE, order=lean.schedule.result.order)
-        return replace(lean, schedule=replace(lean.schedule, result=result)).noted(Note(PlanNote.LEANEST))
+        return lean.with_result(result).noted(Note(PlanNote.LEANEST))
     return (yield from _with_enough(request, found, lean))
 
 
@@ -60,12 +60,12 @@ def _with_enough(request: PlanRequest, found: Answer, lean: Answer) -> Policy:
     held = held_as_it_is(request.subject, request.target.session) if given else None
     if lean.schedule.outcome is None or lean.schedule.result.order is None:
         return replace(found, enough=held)
-    schedule = replace(lean.schedule, result=replace(found.schedule.result, order=lean.schedule.result.order))
+    nearest = lean.candidate.with_result(replace(found.schedule.result, order=lean.schedule.result.order))
     needs: int | None = lean_needs(request, lean.candidate)
     if request.target.bears_witness(lean.subject):
         needs = yield from _witnessed(request, lean)
     least = min((size for size in (needs, held) if size is not None), default=None)
-    return replace(found, subject=lean.subject, schedule=schedule, enough=least)
+    return replace(found, candidate=replace(nearest, footprint=found.candidate.footprint), enough=least)
 
 
 def _witnessed(request: PlanRequest, lean: Answer) -> Generator[Attempt, Checked, int | None]:

@@ -22,5 +22,5 @@ def least_needed(answer: Answer) -> int | None:
     if answer.session is None or answer.subject.graph is None:
         return outcome.peak
     target = target_of(answer.session)
-    placed = place(target, answer.unplaced.with_order(order))
+    placed = place(target, answer.candidate.with_order(order))
     return max(outcome.peak + answer.aside, target.counted(placed.promise))

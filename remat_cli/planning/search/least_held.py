@@ -17,7 +17,7 @@ from remat_cli.planning.search.graphs import cheapest, searched
 from remat_cli.planning.search.last_resort import leanest
 from remat_cli.planning.search.proofs import unproved
 from remat_cli.planning.search.request import PlanRequest
-from remat_cli.planning.search.untouched import fitting_already, held
+from remat_cli.planning.search.untouched import fitting_already
 from remat_cli.planning.time_plan import (
     CHEAPER_SHARE,
     FALLING_MOVES,
@@ -49,7 +49,7 @@ def least_held(request: PlanRequest, by_cost: Solver, max_overhead: float | None
         live = replace(live, solver=partial(solver, max_overhead=least))
         again = yield from cheapest(replace(live, limits=request.limits.share(LEAST_LIVE_SHARE)))
         best = again if again.found and _time(again) <= _allowed(again, max_overhead) else unproved(best)
-    if as_is is not None and (not best.found or held(as_is) < held(best)):
+    if as_is is not None and (not best.found or as_is.held < best.held):
         best = _with_bounds_of(best if as_is.subject.nodes == best.subject.nodes else unproved(best), as_is)
     if not best.found or request.subject.graph is None:
         return replace(best, limits=request.limits)
@@ -63,7 +63,7 @@ def least_held(request: PlanRequest, by_cost: Solver, max_overhead: float | None
     status = Status.OPTIMAL if _is_least(best) else Status.FEASIBLE
     result = replace(best.schedule.result, status=status)
     seconds = request.limits.clock.elapsed()
-    return replace(best, schedule=replace(best.schedule, result=result), limits=request.limits, seconds=seconds)
+    return replace(best.with_result(result), limits=request.limits, seconds=seconds)
 
 
 def _fallen(request: PlanRequest, best: Answer) -> Policy:
@@ -71,12 +71,12 @@ def _fallen(request: PlanRequest, best: Answer) -> Policy:
     request.so_far.keep(best)  # the time may end during what follows
     low = _bound(best) - 1
     for _ in range(FALLING_ROUNDS if request.enough is None else FALLING_ROUNDS_WITHIN):
-        if _is_least(best) or low >= held(best) - 1 or _late(request):
+        if _is_least(best) or low >= best.held - 1 or _late(request):
             break
-        nearest = held(best) - low <= NEAREST * held(best)
-        budget = held(best) - 1 if nearest else (low + held(best)) // 2
+        nearest = best.held - low <= NEAREST * best.held
+        budget = best.held - 1 if nearest else (low + best.held) // 2
         best = yield from _asked_for_less(request, best, budget)
-        if held(best) > budget:
+        if best.held > budget:
             low = budget
         request.so_far.keep(best)
     if not _is_least(best) and request.limits.clock.left() > LEAN_AT_LEISURE_SECONDS:
@@ -114,7 +114,7 @@ def _bound(found: Answer) -> int:
 
 
 def _is_least(found: Answer) -> bool:
-    return held(found) <= _bound(found)
+    return found.held <= _bound(found)
 
 
 def _asked_for_less(request: PlanRequest, best: Answer, budget: int) -> Policy:
@@ -131,7 +131,7 @@ def _made_cheaper(request: PlanRequest, best: Answer) -> Policy:
     if request.late:
         return best
     limits = request.limits.silent().share(CHEAPER_SHARE)
-    other = yield from searched(replace(request, subject=best.subject.own, budget=held(best), limits=limits))
+    other = yield from searched(replace(request, subject=best.subject.own, budget=best.held, limits=limits))
     return _with_bounds_of(best, other) if other.found and _time(other) < _time(best) else best
 
 
@@ -139,7 +139,7 @@ def _less(best: Answer, other: Answer, enough: Enough | None) -> Answer:
     """The answer that holds less, and costs no more than it may."""
     if not other.found or (enough is not None and _time(other) > (enough.cost or 0)):
         return best
-    return _with_bounds_of(best, other) if held(other) < held(best) else best
+    return _with_bounds_of(best, other) if other.held < best.held else best
 
 
 def _with_bounds_of(best: Answer, other: Answer) -> Answer:
@@ -157,4 +157,4 @@ def _with_bounds_of(best: Answer, other: Answer) -> Answer:
             *(note for note in other.schedule.result.notes if note.kind != PlanNote.LEANEST),
         ),
     )
-    return replace(other, schedule=replace(other.schedule, result=result))
+    return other.with_result(result)

@@ -65,4 +65,4 @@ def _as_of(subject: Subject, found: Answer, once: Collection[str]) -> Answer:
     if not once:
         return found
     found = found if found.found else unproved(found)
-    return replace(found.noted(Note(PlanNote.RUN_ONCE, (names(once),))), subject=subject)
+    return found.noted(Note(PlanNote.RUN_ONCE, (names(once),))).about(subject)

@@ -32,7 +32,7 @@ def place(attempt: Attempt, ordered: Ordered) -> Answer:
     request, first, met = attempt.searched, ordered.found, ordered.met
     if attempt.candidate is not None:
         repaired = repair(request, attempt.candidate)
-        return first.given_up() if repaired is None else first.with_candidate(repaired, request.target.session)
+        return first.given_up() if repaired is None else replace(first, candidate=repaired)
     if met is None:
         return first
     if _is_useless(request, first) or not (first.found or met.best):
@@ -40,14 +40,14 @@ def place(attempt: Attempt, ordered: Ordered) -> Answer:
     best = met.instead_of(first)
     if first.found and best is None and not met.gave_up(first):
         request.say("rewriting the model and placing its values")
-        best = repair(request, first.unplaced)
+        best = repair(request, first.candidate)
     if best is None:
         request.say("its values cannot be placed within the budget: looking for a plan whose can")
         best = _cheapest_alternative(request, first, met.best)
     if best is None and request.at_hand is not None:
         return _without_plan(request, first)  # nobody asks how near it came
     if best is None:
-        return _without_plan(request, first, request.place(first.unplaced, request.limits.clock.within(0)))
+        return _without_plan(request, first, request.place(first.candidate, request.limits.clock.within(0)))
     return _as_asked(request, first, best)
 
 
@@ -63,10 +63,10 @@ def _cheapest_alternative(request: PlanRequest, first: Answer, met: Candidate | 
     fitting: list[tuple[int, int, Candidate]] = []
     if met is not None:
         fitting.append((met.cost, 1, met.noted(Note(PlanNote.MET_EARLIER))))
-    elif first.found and (walked := walk(request, first.unplaced)):
+    elif first.found and (walked := walk(request, first.candidate)):
         fitting.append((walked.cost, 2, walked.noted(Note(PlanNote.WALKED))))
     for less in _made_for_less(request, first) if first.found else ():
-        if repaired := repair(request, less.unplaced):
+        if repaired := repair(request, less.candidate):
             fitting.append((repaired.cost, 0, repaired.noted(Note(PlanNote.MADE_FOR_LESS))))
             break  # a plan for even less memory costs more
     if not fitting:
@@ -80,7 +80,7 @@ def _made_for_less(request: PlanRequest, first: Answer) -> Iterator[Answer]:
     The first step assumes that a plan for less memory exceeds its budget by the same share as the first plan does.
     """
     step = LESS_STEP * request.budget
-    needed = request.counted(request.place(first.unplaced, request.limits.clock.within(0)))
+    needed = request.counted(request.place(first.candidate, request.limits.clock.within(0)))
     wanted = min(request.room - step, request.room * request.budget / needed)
     for _ in range(LESS_ROUNDS):
         if request.late or wanted <= first.subject.problem.resident:
@@ -107,7 +107,7 @@ def _without_plan(request: PlanRequest, first: Answer, candidate: Candidate | No
     """The answer without a plan. `candidate`: the placed plan that comes nearest to the budget."""
     found = judged(first, request.budget)
     if candidate is not None and candidate.footprint is not None:
-        found = replace(found, promise=candidate.promise, placement=candidate.footprint.placement)
+        found = replace(found, candidate=replace(found.candidate, footprint=candidate.footprint))
     return _at_the_end(request, first, found)
 
 
@@ -130,8 +130,7 @@ def _as_asked(request: PlanRequest, first: Answer, best: Candidate) -> Answer:
     )
     if best.plan != first.schedule.plan:
         result = replace(result, status=_status(request, best, result))
-    best = replace(best, schedule=replace(best.schedule, result=result))
-    return _at_the_end(request, first, request.answer_of(best, 0.0, cut=False))
+    return _at_the_end(request, first, request.answer_of(best.with_result(result), 0.0, cut=False))
 
 
 def _status(request: PlanRequest, candidate: Candidate, result: Result) -> Status:

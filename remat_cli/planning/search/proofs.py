@@ -23,7 +23,7 @@ def judged(found: Answer, budget: int) -> Answer:
         result = result.refuted(Impossible(most, needed))
     elif order_alone > most:
         result = result.refuted(Impossible(most, order_alone, in_order=True))
-    return replace(found, budget=budget, schedule=replace(found.schedule, result=result))
+    return replace(found.with_result(result), budget=budget)
 
 
 def unproved(found: Answer) -> Answer:
@@ -37,7 +37,7 @@ def agreed(found: Answer, other: Answer) -> Answer:
     if one is None or two is None:
         return unproved(found)
     if one <= two and one == found.schedule.result.peak_bound:
-        return replace(found, schedule=replace(found.schedule, result=found.schedule.result.without_plan()))
+        return found.given_up()
     return _needing(found, min(one, two))
 
 
@@ -53,12 +53,12 @@ def of_all_pieces(found: Answer, cuts: bool, by_memory: bool = False) -> Answer:
     if not by_memory or found.budget <= least + found.aside:
         return found
     result = replace(_bounded(found, least), status=Status.FEASIBLE)
-    return replace(found, schedule=replace(found.schedule, result=result))
+    return found.with_result(result)
 
 
 def _needing(found: Answer, least: int | None) -> Answer:
     """The answer with another bound of memory, of which it is not known where it is needed."""
-    return replace(found, schedule=replace(found.schedule, result=_bounded(found, least).without_plan()))
+    return found.with_result(_bounded(found, least).without_plan())
 
 
 def _bounded(found: Answer, least: int | None) -> Result:

@@ -87,11 +87,12 @@ class PlanRequest:
         with self.times.part("searching"):
             found = answer(in_units, budget, self.method, self.solver, limits, reorder)
         session = self.target.session if subject.graph is not None else None
-        found = replace(found, subject=subject, baseline=subject.before(), session=session)
+        found = replace(found.about(subject), session=session)
         if not found.found or found.schedule.result.order is None:
             return found
         plan, outcome = evaluate(subject.problem, found.schedule.result.order)
-        return replace(found, schedule=replace(found.schedule, plan=plan, outcome=outcome))
+        schedule = replace(found.schedule, plan=plan, outcome=outcome)
+        return replace(found, candidate=Candidate(subject, schedule))
 
     def in_units(self, problem: Problem) -> Problem:
         """The problem with every size as the allocator takes it."""
@@ -133,19 +134,5 @@ class PlanRequest:
 
     def answer_of(self, candidate: Candidate, seconds: float, cut: bool) -> Answer:
         """The candidate as an answer to this request."""
-        footprint = candidate.footprint
-        return Answer(
-            candidate.subject,
-            self.method,
-            self.budget,
-            candidate.subject.before(),
-            candidate.schedule,
-            seconds,
-            self.limits,
-            self.target.session if candidate.subject.graph is not None else None,
-            footprint.promise if footprint else None,
-            footprint.placement if footprint else None,
-            candidate.made_by,
-            cut=cut,
-            model=candidate.model,
-        )
+        session = self.target.session if candidate.subject.graph is not None else None
+        return Answer(candidate, self.method, self.budget, seconds, self.limits, session, cut=cut)

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from remat_cli.planning.search.answer import Answer
-from remat_cli.planning.search.untouched import held
 from remat_cli.planning.subjects.subject import Subject
 from solvers.problem import Progress
 
@@ -46,4 +45,4 @@ class SoFar:
 
     def in_budget(self, found: Answer) -> Answer:
         """The answer with the budget that its plan keeps to, where none was asked for."""
-        return found if self.budgeted or not found.found else replace(found, budget=held(found))
+        return found if self.budgeted or not found.found else replace(found, budget=found.held)

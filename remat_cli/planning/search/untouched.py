@@ -12,7 +12,7 @@ from remat_cli.model.sessions import Session
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.subjects.subject import Subject
-from remat_cli.planning.targets.candidate import Footprint
+from remat_cli.planning.targets.candidate import Candidate, Footprint
 from remat_cli.planning.targets.kinds import target_of
 from remat_cli.rewrite import original
 from solvers.notes import Note
@@ -33,13 +33,14 @@ def fitting_already(subject: Subject, budget: int, method: str, limits: Limits, 
         return None
     cost, as_in_file = float(outcome.cost), subject.graph is None or not subject.graph.expanded
     result = Result(Status.OPTIMAL, plan.order(), cost, bound_any_order=cost)
-    found = Answer(subject, method, budget, outcome, Schedule(result, plan, outcome), 0.0, limits, untouched=as_in_file)
+    candidate = Candidate(subject, Schedule(result, plan, outcome))
+    found = Answer(candidate, method, budget, 0.0, limits, untouched=as_in_file)
     if subject.graph is None:
         return found
     figures = _figures(subject, subject.graph, session)
     if target_of(session).counted(figures.promise) > budget:
         return None
-    return replace(found, session=session, promise=figures.promise, placement=figures.placement)
+    return replace(found, candidate=replace(candidate, footprint=figures), session=session)
 
 
 def too_small(subject: Subject, budget: int, session: Session) -> bool:
@@ -56,8 +57,7 @@ def refused(subject: Subject, budget: int, method: str, limits: Limits, session:
     aside = target.aside(subject)
     least = target.held_in_any_case(subject.own) - aside
     result = replace(result, peak_bound=least).refuted(Impossible(budget - aside, least))
-    before = subject.before()
-    return Answer(subject, method, budget, before, Schedule(result, plan, outcome), 0.0, limits, session=session)
+    return Answer(Candidate(subject, Schedule(result, plan, outcome)), method, budget, 0.0, limits, session)
 
 
 def held_as_it_is(subject: Subject, session: Session) -> int:
@@ -86,14 +86,6 @@ def _figures(subject: Subject, graph: Graph, session: Session) -> Footprint:
         return target.as_seen(subject, target.footprint(original(graph, subject.problem), target.aside(subject)))
 
     return subject.once(("figures", session), find)
-
-
-def held(found: Answer) -> int:
-    """The budget that the plan of an answer keeps to."""
-    assert found.schedule.outcome is not None
-    if found.session is None or found.promise is None:
-        return found.schedule.outcome.peak
-    return max(found.schedule.outcome.peak, target_of(found.session).counted(found.promise))
 
 
 def is_untouched(plan: Plan, subject: Subject) -> bool:

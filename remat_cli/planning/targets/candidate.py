@@ -5,7 +5,7 @@ Invariant: each part is made once and belongs to the same order; a candidate tha
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from remat_cli.model.promise import Promise
 from remat_cli.planning.subjects.subject import Subject
@@ -13,6 +13,7 @@ from remat_cli.rewrite import Rewritten
 from solvers.notes import Note
 from solvers.placement.largest import Placement
 from solvers.plan import Plan
+from solvers.problem import Result
 from solvers.schedule import Schedule, evaluate
 
 
@@ -35,7 +36,7 @@ class Candidate:
     subject: Subject
     schedule: Schedule
     made_by: str | None = None
-    model: Rewritten | None = None
+    model: Rewritten | None = field(default=None, compare=False, repr=False)
     footprint: Footprint | None = None
 
     @property
@@ -53,6 +54,11 @@ class Candidate:
         return self.schedule.outcome.cost
 
     @property
+    def unplaced(self) -> Candidate:
+        """The same order, whose model is not made yet."""
+        return replace(self, model=None, footprint=None)
+
+    @property
     def promise(self) -> Promise:
         assert self.footprint is not None
         return self.footprint.promise
@@ -62,10 +68,13 @@ class Candidate:
         plan, outcome = evaluate(self.subject.problem, order)
         result = replace(self.schedule.result, order=order)
         schedule = replace(self.schedule, plan=plan, outcome=outcome, result=result)
-        return replace(self, schedule=schedule, model=None, footprint=None)
+        return replace(self.unplaced, schedule=schedule)
 
-    def noted(self, note: Note) -> Candidate:
-        """The candidate with one more note; a note is added once only."""
+    def with_result(self, result: Result) -> Candidate:
+        """The same plan, with another word on how good it is."""
+        return replace(self, schedule=replace(self.schedule, result=result))
+
+    def noted(self, *more: Note) -> Candidate:
+        """The candidate with more notes; a note is added once only."""
         result = self.schedule.result
-        notes = tuple(dict.fromkeys((*result.notes, note)))
-        return replace(self, schedule=replace(self.schedule, result=replace(result, notes=notes)))
+        return self.with_result(replace(result, notes=tuple(dict.fromkeys((*result.notes, *more)))))

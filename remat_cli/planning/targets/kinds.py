@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import Session
 from remat_cli.planning.targets.default import DefaultTarget
 from remat_cli.planning.targets.planned import PlannedTarget
@@ -12,3 +13,10 @@ TARGETS: dict[str, Target] = {target.session.runtime: target for target in (Plan
 
 def target_of(session: Session) -> Target:
     return TARGETS[session.runtime]
+
+
+def held(peak: int, session: Session | None, promise: Promise | None) -> int:
+    """The budget that a plan keeps to: what is live, and what its target counts where there is a model."""
+    if session is None or promise is None or promise.arena is None:
+        return peak
+    return max(peak, target_of(session).counted(promise))

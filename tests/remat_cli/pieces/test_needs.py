@@ -10,7 +10,7 @@ import onnx
 from remat_cli.actions.questions import Question
 from remat_cli.actions.solving import ask
 from remat_cli.planning.loading import load_subject
-from remat_cli.planning.search.least_held import held
+from remat_cli.planning.targets.candidate import Footprint
 from remat_cli.planning.targets.kinds import target_of
 from remat_cli.zoo.build import build
 from solvers.clock import limited
@@ -24,8 +24,9 @@ def test_live_bytes_beyond_the_block_are_in_the_budget(tmp_path: Path) -> None:
     found = ask(load_subject(tmp_path / "m.onnx", None, {}), Question(minimize="peak"), limits)
     assert found.promise is not None
     more = found.budget + 8
-    assert held(replace(found, promise=replace(found.promise, live=more))) == more
-    assert held(found) == found.budget
+    wider = Footprint(replace(found.promise, live=more))
+    assert replace(found, candidate=replace(found.candidate, footprint=wider)).held == more
+    assert found.held == found.budget
     assert found.session is not None
     counted = target_of(found.session).counted
     assert counted(found.promise) <= found.budget < counted(replace(found.promise, live=more)), "a given one too"

@@ -17,7 +17,7 @@ from remat_cli.planning.search.find import find
 from remat_cli.planning.search.hunting import measured, ways
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.targets import trials
-from remat_cli.planning.targets.candidate import Candidate
+from remat_cli.planning.targets.candidate import Candidate, Footprint
 from solvers.notes import Note
 from solvers.problem import Status
 from tests.remat_cli.fusing_models import fusing_model
@@ -54,7 +54,7 @@ class Machine:
         if held is None:
             return found.given_up(Note(PlanNote.UNTRIED))
         promise = request.target.with_peaks(self.candidate.promise, (held, held))
-        return replace(found, promise=promise, budget=request.budget)
+        return replace(found, candidate=replace(self.candidate, footprint=Footprint(promise)), budget=request.budget)
 
 
 @pytest.fixture

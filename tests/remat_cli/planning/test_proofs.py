@@ -22,6 +22,7 @@ from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.plans.record import plan_file
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.proofs import of_all_pieces
+from remat_cli.planning.targets.candidate import Candidate
 from remat_cli.saying.report import proof_line
 from solvers.clock import limited
 from solvers.orders.best import Best
@@ -97,7 +98,8 @@ def test_a_plan_of_the_file_s_own_ops_is_known_where_others_are_planned() -> Non
     by_file = given_subject(onnx.load(model), None, {}, DEFAULT).own
     plan, outcome = by_file.as_it_is()
     result = Result(Status.FEASIBLE, plan.order())
-    found = Answer(by_file, "auto", 10_000, outcome, Schedule(result, plan, outcome), 0.0, Limits(), session=DEFAULT)
+    candidate = Candidate(by_file, Schedule(result, plan, outcome))
+    found = Answer(candidate, "auto", 10_000, 0.0, Limits(), DEFAULT)
     known = Planned(plan_file(found), by_file)
     assert known.recorded.graph == "file"
     least = remat.solve(onnx.load(model), minimize="peak", **asked)
@@ -142,6 +144,6 @@ def test_it_is_said_of_which_schedules_something_is_proved() -> None:
     subject = load_subject(MODELS / "gelu_default_2_expanded.onnx", None, {})
     found = ask(subject, Question(budget=Budget(Fraction(2), relative=True)), Limits(limited(moves=1000)))
     either = replace(found, asked={"pieces": "auto"})
-    some = replace(either, subject=replace(subject, pieces={"exact": True}))
+    some = either.about(replace(subject, pieces={"exact": True}))
     said = [proof_line(one, least_memory=False).partition(":")[0] for one in (found, either, some)]
     assert said == ["Proved", "Proved, of whole ops", "Proved, of ops in these pieces"]
