@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
+from shrink_more_models import BiRefNet, Lama
 from torch import Tensor, cat, nn
 from torch.nn import functional
 
@@ -256,6 +257,8 @@ MODELS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
     "demucs-4s": (Demucs, (1, 2, 171008)),
     "sam-vit-b-1024": (sam, (1, 3, 1024, 1024)),
     "sd-vae-decoder-512": (decoder, (1, 4, 64, 64)),
+    "lama-512": (Lama, (1, 4, 512, 512)),
+    "birefnet-lite-1024": (BiRefNet, (1, 3, 1024, 1024)),
 }
 
 

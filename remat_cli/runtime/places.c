@@ -4,6 +4,8 @@
    session.use_env_allocators = 1 then use it. Each run of a planned session stands between a begin and an end on its
    thread; all else is plain memory.
 
+   Plans whose runs do not overlap share a block.
+
    Invariant: memory that is in use is never handed out, whatever is asked for and whenever it is given back. A request
    that is not the planned one, or whose place is still taken, gets memory of its own and is counted. */
 
@@ -107,6 +109,36 @@ static void sweep(Plan *plan) {
     forget_weights(&plan->weights);
     free(plan->slots);
     free(plan);
+}
+
+static int is_idle(const Plan *plan, const Block *block) {
+    return !plan->on_device && !block->spill && !block->busy && !block->count;
+}
+
+/* Sessions that run one after another hold the block of the largest: an idle block of another plan that is large enough,
+   the smallest such. Where there is none, idle ones go first, until as much memory is free as is wanted now. */
+static Block *taken_over(Plan *plan) {
+    Block **best = NULL, *found;
+    size_t freed = 0;
+    for (Plan *other = plans; other; other = other->next)
+        for (Block **link = &other->blocks; *link; link = &(*link)->next)
+            if (is_idle(other, *link) && (*link)->bytes >= plan->bytes && (!best || (*link)->bytes < (*best)->bytes))
+                best = link;
+    if (best) {
+        found = *best;
+        *best = found->next;
+        found->next = plan->blocks;
+        return plan->blocks = found;
+    }
+    for (Plan *other = plans; other && freed < plan->bytes; other = other->next)
+        for (Block **link = &other->blocks; *link && freed < plan->bytes;) {
+            found = *link;
+            if (!is_idle(other, found)) { link = &found->next; continue; }
+            freed += found->bytes;
+            *link = found->next;
+            unmap_block(other, found);
+        }
+    return NULL;
 }
 
 /* requests */
@@ -255,6 +287,7 @@ API void *remat_begin(void *handle) {
             if (block->count) held = block;
             else empty = block;
         }
+        if (!empty && !plan->on_device) empty = taken_over(plan);
         if (!empty) empty = map_block(plan, plan->bytes, 0);
         if (empty && held && !plan->on_device) move_pages(held, empty);
         if (empty) empty->busy = 1;
