@@ -23,6 +23,7 @@
 #define AHEAD 16              /* planned requests that may fail to come */
 #define LATE 16               /* of those, how many may still come */
 #define COARSE 256            /* what kernels work in is measured in multiples of this */
+#define PATIENCE 16           /* runs that need less than half of a block before it goes */
 
 #include "places_blocks.h"
 #include "places_weights.h"
@@ -138,6 +139,19 @@ static Block *taken_over(Plan *plan) {
             *link = found->next;
             unmap_block(other, found);
         }
+    return NULL;
+}
+
+/* A block that was larger than needed for a while, after one large input say, makes room for one of the plan's size. */
+static Block *fitted(Plan *plan, Block *block) {
+    if (!block || plan->on_device || block->bytes / 2 <= plan->bytes) {
+        if (block) block->lower = 0;
+        return block;
+    }
+    if (block->lower++ < PATIENCE) return block;
+    for (Block **link = &plan->blocks; *link; link = &(*link)->next)
+        if (*link == block) { *link = block->next; break; }
+    unmap_block(plan, block);
     return NULL;
 }
 
@@ -288,6 +302,7 @@ API void *remat_begin(void *handle) {
             else empty = block;
         }
         if (!empty && !plan->on_device) empty = taken_over(plan);
+        empty = fitted(plan, empty);
         if (!empty) empty = map_block(plan, plan->bytes, 0);
         if (empty && held && !plan->on_device) move_pages(held, empty);
         if (empty) empty->busy = 1;

@@ -19,6 +19,7 @@ typedef struct Block {
     Range *live;      /* sorted, apart from each other */
     size_t count, room;
     int busy;         /* a run is using it */
+    int lower;        /* runs, one after another, that needed less than half of it */
     struct Block *next;
 } Block;
 
@@ -82,9 +83,10 @@ static void unclaim(Block *block, char *at) {
    no copy, and no memory is held twice. Only Linux can; elsewhere the other block is more memory. */
 static void move_pages(Block *from, Block *to) {
 #ifdef MREMAP_FIXED
-    size_t at = 0, end = (from->bytes + PAGE - 1) & ~(PAGE - 1);
+    size_t bytes = from->bytes < to->bytes ? from->bytes : to->bytes, at = 0, end = (bytes + PAGE - 1) & ~(PAGE - 1);
     for (size_t k = 0; k <= from->count; k++) {
         size_t stop = k < from->count ? from->live[k].from & ~(PAGE - 1) : end;
+        if (stop > end) stop = end; /* the other may be smaller */
         if (stop > at && mremap(from->base + at, stop - at, stop - at, MREMAP_MAYMOVE | MREMAP_FIXED, to->base + at)
                 != MAP_FAILED)
             mmap(from->base + at, stop - at, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);

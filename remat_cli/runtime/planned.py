@@ -6,6 +6,7 @@ more memory. Such a run, and one for which no places are known, gives the places
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -24,11 +25,42 @@ from remat_cli.runtime.weights import MappedWeights
 from solvers.placement.largest import Placement
 
 DEVICE_UNIT_BYTES = 256  # in bytes: the alignment that CUDA's libraries expect
-LESSONS = 2  # runs that may change the places, so that a model whose sizes change is not placed anew for ever
+LESSONS = 2  # runs of one size of inputs that may change its places, so that none is placed anew for ever
+MOST_SIZES = 16  # of inputs that have places; others have memory of their own
+
+Size = tuple[tuple[str, tuple[int, ...]], ...]  # of inputs
+
+
+class _Places:
+    """Those of one size of inputs. `missed`: what was not as planned before its places were last found."""
+
+    def __init__(self, table: PlacesTable | None, session: PlannedSession) -> None:
+        self.lessons, self.before = 0, Missed(0, 0)
+        self.session = weakref.proxy(session)
+        self.take(table)
+
+    def take(self, table: PlacesTable | None) -> None:
+        self.table = table
+        self.placed = Placed(table, self.session._on_device, self.session._weights)
+
+    @property
+    def missed_in_all(self) -> Missed:
+        return self.before + self.placed.missed
+
+    def learn(self, unit: int) -> None:
+        """Take what the last run showed, if it was not as planned."""
+        if not self.placed.seen or self.lessons >= LESSONS:
+            return
+        self.lessons += 1
+        self.before += self.placed.missed
+        seen, self.placed.seen = self.placed.seen, None
+        self.take(learn_places(seen, unit))
+        del seen
+        let_go()
 
 
 class PlannedSession(onnxruntime.InferenceSession):
-    """`places`: of values, once they are known."""
+    """`places`: of values, once they are known: of inputs of the size that ran last. All sizes share a block."""
 
     def __init__(
         self,
@@ -51,14 +83,13 @@ class PlannedSession(onnxruntime.InferenceSession):
         super().__init__(model, options, providers=[provider], **cuda.NO_FALLBACK)
         cuda.made_there(self, PROVIDERS[device])
         self._on_device = on_device
-        self._lessons = 0
-        self._before = Missed(0, 0)
         places = PlacesTable.of(known) if isinstance(known, Placement) else known
-        self._take(None if on_device else places)  # there inputs are asked for too, and other workspace
+        self._now = _Places(None if on_device else places, self)  # there inputs are asked for too, and other workspace
+        self._of: dict[Size, _Places] = {}
 
-    def _take(self, places: PlacesTable | None) -> None:
-        self.places = places
-        self._placed = Placed(places, self._on_device, self._weights)
+    @property
+    def places(self) -> PlacesTable | None:
+        return self._now.table
 
     @property
     def placement(self) -> Placement | None:
@@ -68,28 +99,31 @@ class PlannedSession(onnxruntime.InferenceSession):
     @property
     def missed(self) -> Missed:
         """Requests that were not as planned, since the places were last found."""
-        return self._placed.missed
+        return self._now.placed.missed
 
     @property
     def missed_in_all(self) -> Missed:
         """Requests that were not as planned, since the session was made."""
-        return self._before + self.missed
+        return sum((one.missed_in_all for one in {self._now, *self._of.values()}), Missed(0, 0))
+
+    def _places_for(self, size: Size) -> _Places:
+        """Those of the size; the first that is seen has those that were given."""
+        if size not in self._of and len(self._of) < MOST_SIZES:
+            self._of[size] = _Places(None, self) if self._of else self._now
+        return self._of.get(size, self._now)
 
     @contextmanager
-    def _run(self) -> Iterator[None]:
-        placed = self._placed
+    def _run(self, inputs: Any = None) -> Iterator[None]:
+        size = None if inputs is None else _size_of(inputs)
+        self._now = places = self._now if size is None else self._places_for(size)
+        placed = places.placed
         with placed.run():
             yield
-        if placed.seen and placed is self._placed and self._lessons < LESSONS:
-            self._lessons += 1
-            self._before += placed.missed
-            seen, placed.seen = placed.seen, None
-            self._take(learn_places(seen, DEVICE_UNIT_BYTES if self._on_device else 1))
-            del seen
-            let_go()
+        if placed is places.placed:
+            places.learn(DEVICE_UNIT_BYTES if self._on_device else 1)
 
     def run(self, output_names: Sequence[str] | None, input_feed: Any, run_options: Any = None) -> Any:
-        with self._run():
+        with self._run(input_feed):
             return super().run(output_names, input_feed, run_options)
 
     def run_with_iobinding(self, iobinding: Any, run_options: Any = None) -> None:
@@ -99,5 +133,18 @@ class PlannedSession(onnxruntime.InferenceSession):
     def run_with_ort_values(
         self, output_names: Sequence[str], input_dict_ort_values: Any, run_options: Any = None
     ) -> Any:
-        with self._run():
+        with self._run(input_dict_ort_values):
             return super().run_with_ort_values(output_names, input_dict_ort_values, run_options)
+
+
+def _size_of(inputs: Any) -> Size | None:
+    """None where an input is not an array."""
+    try:
+        return tuple((name, tuple(_shape(one))) for name, one in inputs.items())
+    except AttributeError:
+        return None
+
+
+def _shape(one: Any) -> Any:
+    shape = one.shape
+    return shape() if callable(shape) else shape

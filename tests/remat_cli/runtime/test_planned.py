@@ -17,6 +17,7 @@ from onnx.numpy_helper import from_array
 import remat_cli as api
 from remat_cli.runtime import session as sessions
 from remat_cli.runtime.placed import library
+from remat_cli.runtime.planned import MOST_SIZES
 from solvers.placement.largest import Placement
 from tests.cli.running import Command
 from tests.remat_cli.strict_session import feeds
@@ -135,10 +136,10 @@ def test_two_plans_in_threads_beside_sessions_without() -> None:
     assert all(one.missed.requests == 0 for one in planned.values())
 
 
-def wide(rows: int) -> bytes:
+def wide(rows: int | str) -> bytes:
     """A model whose values take some MB, and whose output is one number."""
     nodes = [make_node("Exp", ["x"], ["a"]), make_node("Sqrt", ["a"], ["b"]), make_node("Add", ["a", "b"], ["c"])]
-    nodes.append(make_node("ReduceSum", ["c"], ["y"], keepdims=0))
+    nodes.append(make_node("ReduceMax", ["c"], ["y"], keepdims=0))
     x, y = make_tensor_value_info("x", 1, [rows, 1024]), make_tensor_value_info("y", 1, [])
     graph = make_graph(nodes, "wide", [x], [y])
     return make_model(graph, opset_imports=[make_opsetid("", 18)], ir_version=9).SerializeToString()
@@ -170,6 +171,36 @@ def test_sessions_that_run_one_after_another_hold_one_block() -> None:
     gc.collect()
     assert held - anonymous() > 0.9 * largest  # whose block went with it: the others hold none
     assert made[0].run(None, given[0])[0].tobytes() == expected[0]
+
+
+def test_each_size_of_inputs_has_places_and_one_large_input_holds_nothing_for_long() -> None:
+    sizes = (1024, 2048, 8192)
+    given = {rows: {"x": np.full((rows, 1024), 0.5, np.float32)} for rows in sizes}
+    session = sessions.planned_of(wide("rows"), Path(), None, threads=1)
+    for feed in given.values():
+        for _ in range(2):
+            session.run(None, feed)
+    before = session.missed_in_all
+    for feed in (*given.values(), *reversed(given.values())):
+        expected = np.exp(feed["x"])
+        (found,) = session.run(None, feed)
+        np.testing.assert_allclose(found, (expected + np.sqrt(expected)).max(), rtol=1e-5)
+    assert session.missed_in_all == before  # each size as it was learnt
+    large = anonymous()
+    for _ in range(20):
+        session.run(None, given[1024])
+    value = 4096 * 8192
+    assert large - anonymous() > 1.5 * value  # of two values and more
+
+
+def test_more_sizes_than_are_remembered_have_memory_of_their_own() -> None:
+    session = sessions.planned_of(wide("rows"), Path(), None, threads=1)
+    for rows in range(1, MOST_SIZES + 4):
+        feed = {"x": np.full((rows, 1024), 0.5, np.float32)}
+        for _ in range(2):
+            (found,) = session.run(None, feed)
+        expected = np.exp(feed["x"])
+        np.testing.assert_allclose(found, (expected + np.sqrt(expected)).max(), rtol=1e-5)
 
 
 def test_outputs_bound_by_the_caller() -> None:
