@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 
 from solvers.clock import limited
 from solvers.methods.auto.annealing import Annealing
+from solvers.methods.auto.auto import Auto
 from solvers.methods.auto.operator import Offer, Operator, Step
 from solvers.methods.auto.pool import Contender
 from solvers.methods.auto.question import SearchQuestion
@@ -128,3 +131,11 @@ def test_nobody_ready_is_the_end(asked: SearchQuestion) -> None:
     idle.able = False
     asked.pool.entries.clear()
     assert not Scheduler(asked, (idle,), Annealing(asked)).step()
+
+
+def test_the_page_says_the_shares() -> None:
+    page = (Path(__file__).parents[4] / "docs" / "explanation" / "how-auto-works.md").read_text()
+    told = {name: int(share) / 100 for name, share in re.findall(r"^\| ([a-z ]+) \| .* \| (\d+)% \|$", page, re.M)}
+    problem = training_chain(Random(1))
+    accounts = Auto(problem, peak_bound(problem).peak, Limits()).scheduler.accounts
+    assert {account.operator.name: account.operator.share for account in accounts} == told
