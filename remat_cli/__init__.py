@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from remat_cli.errors import NoPlan as NoPlan
     from remat_cli.errors import RematError as RematError
     from remat_cli.errors import RematWarning as RematWarning
+    from remat_cli.errors import Unfinished as Unfinished
     from remat_cli.errors import Usage as Usage
     from remat_cli.planning.plans.planned import Planned as Planned
     from remat_cli.planning.plans.points import Curve as Curve
@@ -82,7 +83,17 @@ ROOMS = {  # of remat_cli.api
 PLACES = {
     **{name: f"remat_cli.api.{room}" for room, names in ROOMS.items() for name in names},
     **dict.fromkeys(
-        ("RematError", "Usage", "BadInput", "Infeasible", "NoPlan", "Interrupted", "Mismatch", "RematWarning"),
+        (
+            "RematError",
+            "Usage",
+            "BadInput",
+            "Infeasible",
+            "NoPlan",
+            "Interrupted",
+            "Mismatch",
+            "RematWarning",
+            "Unfinished",
+        ),
         "remat_cli.errors",
     ),
     "Proved": "remat_cli.actions.certifying",

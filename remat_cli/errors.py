@@ -65,6 +65,17 @@ class NoPlan(NoSchedule):
     kind = "no plan"
 
 
+class Unfinished(RematError):
+    """Time was up before it was known whether a plan does as it promised. `report`: all that was measured."""
+
+    code = 5
+    kind = "unfinished"
+
+    def __init__(self, says: str, report: object = None) -> None:
+        super().__init__(says)
+        self.report = report
+
+
 class Mismatch(RematError):
     """The rewritten model does not do what its plan promised. `report`: all that was measured."""
 

@@ -25,7 +25,7 @@ from remat_cli.checking.exactness import FACTOR_MOST, run_in_float64
 from remat_cli.checking.processes import FOREVER, Bench, nobody
 from remat_cli.checking.seeding import find_unseeded, write_seeded
 from remat_cli.checking.trying import in_file
-from remat_cli.errors import BadInput, Mismatch, Usage
+from remat_cli.errors import BadInput, Mismatch, Unfinished, Usage
 from remat_cli.formats.files import sha256
 from remat_cli.formats.planfile import AS_RUN
 from remat_cli.model.graph import Graph
@@ -69,7 +69,8 @@ class Trial:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Verified:
-    """What was measured beside what was promised; `faults`: what is not as it was promised, in words.
+    """What was measured beside what was promised; `faults`: what is not as it was promised, in words; `unknown`: what
+    time was up for.
 
     `draws`: random ops without a seed, which were given one, as no two runs of either model would agree otherwise.
     """
@@ -82,18 +83,24 @@ class Verified:
     faults: tuple[str, ...]
     draws: int = 0
     near: Tolerance = EXACT
+    unknown: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
-        return not self.faults
+        return not self.faults and not self.unknown
+
+    def _said(self) -> str:
+        if self.faults:
+            return f"not as promised: {'; '.join(self.faults)}"
+        return f"not known: {'; '.join(self.unknown)}" if self.unknown else "the plan does as promised"
 
     def __repr__(self) -> str:
         held = ", ".join(f"{name} {before} to {after}" for name, before, after, _ in self._figures())
-        return f"<verified: {'as promised' if self.ok else '; '.join(self.faults)}: {held}>"
+        return f"<verified: {self._said()}: {held}>"
 
     def _repr_html_(self) -> str:
         """For a notebook: what was measured as a table, and what is held as bars."""
-        caption = "verified: the plan does as promised" if self.ok else f"not as promised: {'; '.join(self.faults)}"
+        caption = f"verified: {self._said()}"
         held = self._held()[-1]
         picture = bars([(f"{name}, {held[0]}", size) for name, size in zip(("original", "planned"), held[1:3]) if size])
         return shown(caption, self._figures(), ("measured", "before", "after", "predicted"), picture)
@@ -110,14 +117,16 @@ class Verified:
         return [(name, *("-" if size is None else show_bytes(size) for size in sizes)) for name, *sizes in self._held()]
 
     def or_raised(self, what: str) -> Verified:
-        """Itself, or a Mismatch that says what does not hold of `what`."""
+        """Itself, or an error that says what does not hold of `what`, or is not known."""
         if (error := self.refusal(what)) is not None:
             raise error
         return self
 
-    def refusal(self, what: str) -> Mismatch | None:
-        """What does not hold of `what`, if anything."""
-        return Mismatch(f"{what}: {'; '.join(self.faults)}", self) if self.faults else None
+    def refusal(self, what: str) -> Mismatch | Unfinished | None:
+        """What does not hold of `what`, or else is not known, if anything."""
+        if self.faults:
+            return Mismatch(f"{what}: {'; '.join(self.faults)}", self)
+        return Unfinished(f"{what}: {'; '.join(self.unknown)}; give more time", self) if self.unknown else None
 
 
 def tried(plan: Planned, model: Path, promise: Promise, trial: Trial) -> Verified:
@@ -144,7 +153,8 @@ def tried(plan: Planned, model: Path, promise: Promise, trial: Trial) -> Verifie
     lowered = trial.level != "all" and plan.recorded.graph == AS_RUN
     if lowered and report.mode(session.name).differs:
         faults = (*faults, LOWER.format(trial.level))
-    return Verified(report, promise, session, plan.budget, threads, faults, draws, asked.near)
+    unknown = tuple(dict.fromkeys(why for _, why, cut in _failures(report, session) if cut))
+    return Verified(report, promise, session, plan.budget, threads, faults, draws, asked.near, unknown)
 
 
 def _near(plan: Planned, trial: Trial) -> Tolerance:
@@ -227,14 +237,21 @@ def _check_provider(name: str) -> None:
         raise Usage(f"--provider cuda cannot be used here; what is missing: {'; '.join(missing)}. {cuda.INSTALL}")
 
 
-def _faults(report: Verification, session: Session, budget: int, promise: Promise) -> Iterator[str]:
-    """What is not as the plan promised, in the session that it was made for."""
+def _failures(report: Verification, session: Session) -> Iterator[tuple[str, str, bool]]:
+    """Where a model gave no results, why, and whether that is because time was up."""
     where, mode = f"{session.name} session", report.mode(session.name)
     said = set[str]()
     for name, ran in ((where, mode), (f"{where}, with its allocator", report.process)):
         if ran is not None and ran.failed and ran.failed not in said:
             said.add(ran.failed)
-            yield f"{name}: {ran.failed}"
+            yield name, ran.failed, ran.cut
+
+
+def _faults(report: Verification, session: Session, budget: int, promise: Promise) -> Iterator[str]:
+    """What is not as the plan promised, in the session that it was made for."""
+    where, mode = f"{session.name} session", report.mode(session.name)
+    yield from (f"{name}: {why}" for name, why, cut in _failures(report, session) if not cut)
+    for name, ran in ((where, mode), (f"{where}, with its allocator", report.process)):
         if ran is not None and ran.differs:
             yield f"{name}: {_worst(ran.differs)}"
     for one in report.exactness:

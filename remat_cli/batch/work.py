@@ -218,7 +218,8 @@ def _verified(
         figures = emitted.rewritten.promise
         promise = replace(planned.recorded.promises, strict=figures.strict, default=figures.default)
         trial = verifying.Trial(seed=task["seed"], timeout=task["timeout"])
-        faults = list(verifying.tried(planned, model, promise, trial).faults)
+        found = verifying.tried(planned, model, promise, trial)
+        faults = [*found.faults, *found.unknown]
         if not faults:
             store.keep(key, {"verified": task["title"], "versions": versions()}, {"faults": faults})
     return {"verified": not faults, "why": "; ".join(faults)}

@@ -52,6 +52,7 @@ class Mode:
     after: MeasuredPeaks
     differs: tuple[Difference, ...] = ()
     failed: str | None = None  # the reason why one of them did not run
+    cut: bool = False  # that reason is that time was up
     varies: tuple[Difference, ...] = ()
 
 
@@ -68,6 +69,7 @@ class Process:
     stray: int | None = None
     differs: tuple[Difference, ...] = ()
     failed: str | None = None
+    cut: bool = False
     varies: tuple[Difference, ...] = ()
     loaded: tuple[int | None, int | None] = (None, None)
     loading: tuple[int | None, int | None] = (None, None)
@@ -219,7 +221,7 @@ def _process(pair: _Pair, placement: Mapping[str, Any] | None, session: Session,
     loading = old.loading, new.loading
     for name, reply in (("the original", old), ("the rewritten model", new)):
         if why := _failure(name, reply):
-            return Process(before, after, failed=why)
+            return Process(before, after, failed=why, cut=reply is TIME_UP)
     differs, varies = compare(_results(graph), near, bench.results, partial(original, nudge=near == IN_PIECES))
     return Process(before, after, new.stray, differs, varies=varies, loaded=loaded, loading=loading)
 
@@ -245,7 +247,7 @@ def _compare(pair: _Pair, bench: Bench, kind: Session, outside: int, own: bool) 
     before, after = (_measured(reply, outside, kind.runs) for reply in (old, new))
     for name, reply in (("the original", old), ("the rewritten model", new)):
         if why := _failure(name, reply):
-            return Mode(before, after, failed=why)
+            return Mode(before, after, failed=why, cut=reply is TIME_UP)
     turns = ("", " of the second run", " of the third run")[:runs]
     names = [f"{name}{turn}" for turn in turns for name in _results(graph)]
     again = partial(original, nudge=near == IN_PIECES)

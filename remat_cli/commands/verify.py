@@ -51,7 +51,8 @@ def command(plan: Path, model: Path | None, output: Path | None, as_json: bool, 
 
     Each model runs in a process of its own: in the strict session, under default options, and once more with the
     plan's allocator, for what the process holds. The rewritten model is written first if it is not there; where that
-    of another plan stands, it stays. The exit code is 6 if the session that the plan is for does not do as promised.
+    of another plan stands, it stays. The exit code is 6 if the session that the plan is for does not do as promised,
+    and 5 if time was up before that was known.
 
     \b
     remat verify train.plan.json
@@ -139,6 +140,7 @@ def _object(found: Verified, rewritten: Path | None) -> dict[str, Any]:
         },
         **asdict(found.report),
         "faults": list(found.faults),
+        "unknown": list(found.unknown),
         "seeded": found.draws,
     }
 
@@ -279,7 +281,9 @@ def _varying(near: Tolerance, *ran: Mode | Process | None) -> Iterator[str]:
 
 
 def _outputs(mode: Mode | Process, same: str) -> str:
-    return "failed" if mode.failed else f"{len(mode.differs)} differ" if mode.differs else same
+    return (
+        "not run" if mode.cut else "failed" if mode.failed else f"{len(mode.differs)} differ" if mode.differs else same
+    )
 
 
 def _row(
