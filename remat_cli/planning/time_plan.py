@@ -1,15 +1,19 @@
 """Divides the time of one solve: every share is in one place, in the order in which the parts come.
 
-A share is of the time left on its part's clock when the part begins, unless it says otherwise. `PartTimes` records what
-each part really took; `solve -v` prints that.
+A share is of the time left on its part's clock when the part begins, unless it says otherwise. What commands divide
+stands first; `TimePlan` has what a search gives its parts. `PartTimes` records what each part really took; `solve -v`
+prints that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import monotonic
+
+from solvers.clock import Clock, limited
+from solvers.problem import Limits
 
 # The command keeps time for the end of the run.
 PROVING_SHARE = 0.3  # A certificate has this much, if one is wanted.
@@ -23,58 +27,141 @@ PIECES_MEASURED_SECONDS = 10.0  # The ops of one graph in pieces are measured fo
 WHOLE_SHARE = 0.4  # The search with whole ops, which pieces must not come out worse than, has this much.
 OFFER_SECONDS = 20.0  # After a refusal, this is the most for saying what pieces would do.
 
-# A default session's graph is planned before the file's own ops are.
-FIRST_GRAPH_SHARE = 0.6  # Plans of the first graph have this much; the file's own ops have what is left.
-LARGE_GRAPH_SHARE = 0.9  # They have this much where the graph is large: it takes long to make another.
-
-# Where models are witnessed, a search may have to be done again.
-WITNESSED_SHARE = 0.75  # Each search has this much of what is left.
-WITNESSED_ONCE_SHARE = (
-    0.9  # It has this much where the kernels that run are planned: those seldom need a second search.
-)
-RETRY_PART = 0.5  # There is no second search with less time left than this part of what the first took.
-
-# The search itself comes before its plan is placed.
-SEARCH_SHARE = 0.6  # It has at least this much.
-PLACING_SECONDS = 15.0  # At most this much is kept for placing after it.
-ONLINE_SEARCH_SHARE = (
-    0.4  # It has this much where the allocator places as it is asked: orders are searched for after it.
-)
 ORDER_SHARE = 1 / 2  # The model's own order of first computes has this much, before another order is tried.
-
-# While the search goes on, a plan that was met on the way is placed.
-PREMIUM_SHARE, PREMIUM_SECONDS = 0.1, 1.0  # One such plan has the longer of the two, where the search waits for it.
-IDLE_SECONDS = 8.0  # Where it does not, the newest plan is placed if for so long nothing newer comes.
-
-# Repairs come after the search.
-SETTLING_SHARE = 0.7  # Moving ops about has this much, and so has packing for longer.
-SETTLING_ROUND_SHARE = 0.4  # One round of moving ops about, out of several, has this much of that.
-NARROWING_ROUND_SHARE = 0.8  # A round in which the search makes a large plan hold less has this much: one is enough.
-WALKING_SHARE = 0.3  # Walks, which make the plan of last resort, have this much.
-LESS_SHARE = 0.5  # Each search for a plan that needs less has this much.
-NEARER_SHARE = 0.3  # Each time that ops are moved about until a model that was tried fits has this much.
-LOWERING_SHARE = 0.5  # At the end, making the block lower has this much.
-
-# For the least memory, live bytes are made least first; then what is held.
-LEAST_LIVE_SHARE = 0.4  # The search for the least live bytes has this much.
-FALLING_SHARE = 0.5  # Each request for a budget below what is held has this much.
-FALLING_MOVES = 100_000  # It has so many moves at least, or all that the limit has: as a request for that budget would.
-CHEAPER_SHARE = 0.3  # A search for a cheaper plan that holds as little has this much.
-
-# Where there is no plan, the leanest is looked for.
-LEAN_KEPT = 3.0, 0.1  # Seconds and a share of the time left: the lesser is kept for it.
-LEAN_WITNESSED_KEPT = 15.0, 0.3  # The same where it has to be witnessed.
-LEAN_GRACE_SECONDS, LEAN_GRACE_SHARE = 1.0, 0.1  # It has what is left, or this much: seconds and a share of all.
-LEAN_AT_LEISURE_SECONDS = 20.0  # After a plan of least memory it is looked for with this much left.
-
-# When time is up, what was begun is finished.
-LATE_SECONDS = 0.5  # With less left, nothing more is asked.
-PLACING_GRACE_SECONDS = 2.0  # A plan that was found has this much to be placed.
-# Where work is limited, which time must not decide, it has so many moves.
-PLACING_GRACE_MOVES = 1_000_000
-REPLACING_SECONDS = 20.0  # Places that were found already are found again within this.
 TRIAL_SECONDS = 600.0  # One model is tried for at most this long: a search that is limited by work has no end of time.
-TRIAL_GRACE_SECONDS = 5.0  # A trial has at least this much: a process has to start, and there are two short runs.
+LATE_SECONDS = 0.5  # With less left, nothing more is asked.
+REPLACING_SECONDS = 20.0  # Places that were found already are found again within this.
+PLACING_GRACE_SECONDS = 2.0  # A plan that was found has this much to be placed, when time is up.
+PLACING_GRACE_MOVES = 1_000_000  # Where work is limited, which time must not decide, it has so many moves.
+IDLE_SECONDS = 8.0  # Beside a search, the newest plan is placed if for so long nothing newer comes.
+
+
+@dataclass(frozen=True, slots=True)
+class TimePlan:
+    """What the parts of one search may take, from now on, of its limits."""
+
+    limits: Limits
+
+    @property
+    def left(self) -> float:
+        return self.limits.clock.left()
+
+    @property
+    def by_work(self) -> bool:
+        return self.limits.clock.most is not None
+
+    @property
+    def late(self) -> bool:
+        """Whether nothing more is to be asked."""
+        return self.limits.clock.over() or self.left < LATE_SECONDS
+
+    # The graphs that a target plans.
+
+    def but_for_a_refusal(self, witnessed: bool) -> Limits:
+        """All but what a refusal takes, which is more where the leanest plan has to be witnessed."""
+        kept = min(15.0, 0.3 * self.left) if witnessed else min(3.0, 0.1 * self.left)
+        return self.limits.within(self.left - kept)
+
+    def first_graph(self, large: bool) -> Limits:
+        """Plans of the first graph; the file's own ops have what is left. It takes long to make another large one."""
+        return self.limits.share(0.9 if large else 0.6)
+
+    def last_resort(self) -> Limits:
+        """The leanest plan has what is left, and a grace where there is none. No work limits it, which would decide
+        what it finds."""
+        clock = self.limits.clock
+        own = Clock(max(self.left, 1.0 + 0.1 * clock.seconds), clock.stopped)
+        return replace(self.limits.silent(), clock=own)
+
+    # Searches that may have to be done again, where models are witnessed or measured.
+
+    def one_search(self, seldom: bool) -> Limits:
+        """`seldom`: the kernels that run are planned, so that a second search is seldom needed."""
+        return self.limits.share(0.9 if seldom else 0.75)
+
+    def has_another(self, took: float) -> bool:
+        """Whether there is time for a search more, where the first took so many seconds."""
+        return self.left >= 0.5 * took
+
+    def nearer(self) -> Limits:
+        """Moving ops about until a model that was measured fits."""
+        return self.limits.share(0.3)
+
+    def trial_seconds(self) -> float:
+        """A run of a model: a process has to start, and there are two short runs."""
+        return min(max(self.left, 5.0), TRIAL_SECONDS)
+
+    # The search itself, before its plan is placed.
+
+    def searching(self, online: bool) -> Limits:
+        """At least a share, and all but some seconds for placing. `online`: the allocator places as it is asked, so
+        that orders are searched for after it."""
+        if online or self.by_work:
+            return self.limits.share(0.4 if online else 0.6)
+        return self.limits.within(max(0.6 * self.left, self.left - 15.0))
+
+    def searching_again(self) -> Limits:
+        return self.limits.share(0.6)
+
+    def premium(self) -> float:
+        """Seconds for placing one plan that is met on the way, while the search waits."""
+        return max(0.1 * self.left, 1.0)
+
+    # Repairs come after the search.
+
+    def simply(self) -> Clock:
+        return self.limits.clock.within(0)
+
+    def settling(self) -> Clock:
+        """Moving ops about. Where time is up, or work is limited, it has a grace of its own."""
+        if self.by_work:
+            return limited(moves=PLACING_GRACE_MOVES)
+        return Clock(PLACING_GRACE_SECONDS) if self.late else self.limits.clock.share(0.7)
+
+    def longer(self) -> Clock:
+        """Packing for longer."""
+        return self.limits.clock.share(0.7)
+
+    def walking(self) -> Clock:
+        """Walks, which make the plan of last resort."""
+        return self.limits.clock.share(0.3)
+
+    def less(self) -> Limits:
+        """One search for a plan that needs less."""
+        return self.limits.silent().share(0.5)
+
+    def lowering(self) -> Limits:
+        """Making the block lower, at the end."""
+        return self.limits.share(0.5)
+
+    # For the least memory, live bytes are made least first; then what is held.
+
+    def least_live(self) -> Limits:
+        return self.limits.share(0.4)
+
+    def falling(self) -> Limits:
+        """One request for a budget below what is held: so many moves at least, or all that the limit has, as a request
+        for that budget would."""
+        return replace(self.limits.silent(), clock=self.limits.clock.allot(0.5, 100_000))
+
+    @property
+    def late_by_time(self) -> bool:
+        """Whether time is up: of work each request for less has its own."""
+        return TimePlan(replace(self.limits, clock=self.limits.clock.timed())).late
+
+    @property
+    def at_leisure(self) -> bool:
+        """Whether the leanest plan is looked for too."""
+        return self.left > 20.0
+
+    def cheaper(self) -> Limits:
+        """A search for a cheaper plan that holds as little."""
+        return self.limits.silent().share(0.3)
+
+
+def settling_round(clock: Clock, large: bool) -> Clock:
+    """One round of moving ops about, out of several. In a large plan the search makes it hold less: one is enough."""
+    return clock.share(0.8 if large else 0.4)
 
 
 @dataclass(slots=True)

@@ -14,7 +14,6 @@ from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.attempt import Attempt, Checked
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.targets.candidate import Candidate
-from remat_cli.planning.time_plan import TRIAL_GRACE_SECONDS, TRIAL_SECONDS
 from remat_cli.rewrite import Rewritten
 from solvers.notes import Note
 
@@ -56,8 +55,7 @@ def _as_run(request: PlanRequest, candidate: Candidate, model: Rewritten) -> Can
     if not request.target.tries_plans(request.subject):
         return candidate
     with request.times.part("trying models"):
-        seconds = min(max(request.limits.clock.left(), TRIAL_GRACE_SECONDS), TRIAL_SECONDS)
-        held = request.trials_of(candidate.subject).peaks(candidate, model, seconds)
+        held = request.trials_of(candidate.subject).peaks(candidate, model, request.time.trial_seconds())
     if held is None:
         return None
     assert candidate.footprint is not None

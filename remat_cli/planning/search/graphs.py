@@ -15,7 +15,6 @@ from remat_cli.planning.search.last_resort import last_resort
 from remat_cli.planning.search.proofs import agreed, judged, unproved
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.subjects.subject import Subject
-from remat_cli.planning.time_plan import FIRST_GRAPH_SHARE, LARGE_GRAPH_SHARE, LEAN_KEPT, LEAN_WITNESSED_KEPT
 from solvers.notes import Note
 from solvers.placement.fitting import LARGE_STEPS
 from solvers.problem import Status
@@ -31,7 +30,8 @@ def cheapest(request: PlanRequest) -> Policy:
     """
     if request.at_hand is not None:
         return (yield from searched(request))
-    found = yield from searched(replace(request, limits=request.limits.within(_without_kept(request))))
+    limits = request.time.but_for_a_refusal(request.target.bears_witness(request.subject))
+    found = yield from searched(replace(request, limits=limits))
     if not found.found:
         if found.status is Status.INFEASIBLE:
             request.so_far.keep(found)  # the time may end during what follows
@@ -40,18 +40,11 @@ def cheapest(request: PlanRequest) -> Policy:
     return replace(found, limits=request.limits)
 
 
-def _without_kept(request: PlanRequest) -> float:
-    """The time left but for what a refusal takes, which is more where the leanest plan has to be witnessed."""
-    left, bears = request.limits.clock.left(), request.target.bears_witness(request.subject)
-    seconds, share = LEAN_WITNESSED_KEPT if bears else LEAN_KEPT
-    return left - min(seconds, share * left)
-
-
 def searched(request: PlanRequest) -> Policy:
     """What the search itself finds, without the plan of last resort."""
     again = request.target.has_own_graph(request.subject)
-    share = LARGE_GRAPH_SHARE if len(request.subject.problem.nodes) > LARGE_STEPS else FIRST_GRAPH_SHARE
-    limits = request.limits.share(share) if again else request.limits
+    large = len(request.subject.problem.nodes) > LARGE_STEPS
+    limits = request.time.first_graph(large) if again else request.limits
     found = yield from of_graph(replace(request, limits=limits))
     if again and not found.found:
         if not request.late or found.status is Status.INFEASIBLE:

@@ -14,10 +14,9 @@ from remat_cli.model.problem_of import as_it_stands
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.attempt import Attempt, Checked, Policy
-from remat_cli.planning.search.once import limits_of_one_search, witnessed
+from remat_cli.planning.search.once import witnessed
 from remat_cli.planning.search.proofs import judged
 from remat_cli.planning.search.request import PlanRequest
-from remat_cli.planning.time_plan import NEARER_SHARE, RETRY_PART
 from remat_cli.units import show_bytes
 from solvers.notes import Note
 from solvers.problem import Status
@@ -91,7 +90,7 @@ class _Hunt:
             if not found.found:
                 return outcome
             outcome, moved = yield from self._nearer(way, outcome)
-            if outcome.over <= 0 or self.request.late or clock.left() < RETRY_PART * took:
+            if outcome.over <= 0 or self.request.late or not self.request.time.has_another(took):
                 return outcome
             budget = outcome.budget - (outcome.over + self._step if moved else 0)
 
@@ -102,7 +101,7 @@ class _Hunt:
                 return outcome, True
             budget = outcome.budget - outcome.over - self._step
             asked = replace(way, budget=budget)
-            moving = replace(asked, limits=self.request.limits.share(NEARER_SHARE))
+            moving = replace(asked, limits=self.request.time.nearer())
             found = outcome.found
             other = (yield Attempt(moving, asked, budget, found, found.candidate.unplaced, self.met)).found
             if not other.found:
@@ -112,10 +111,10 @@ class _Hunt:
 
     def up(self, way: PlanRequest, outcome: _Outcome) -> _Steps:
         """Ask for larger budgets while the measured plan leaves memory unused, because a cheaper plan may fit."""
-        request, clock, found, budget = self.request, self.request.limits.clock, outcome.found, outcome.budget
-        took = clock.elapsed()
+        request, found, budget = self.request, outcome.found, outcome.budget
+        took = request.limits.clock.elapsed()
         while (spare := -self._over(found)) > request.budget // SPARE_PART and not request.late:
-            if clock.left() < RETRY_PART * took:
+            if not request.time.has_another(took):
                 break
             budget += spare
             other = yield from self._search(budget, way)
@@ -125,7 +124,8 @@ class _Hunt:
         return replace(outcome, found=found)
 
     def _search(self, budget: int, way: PlanRequest) -> Policy:
-        asked = replace(way, budget=budget, limits=limits_of_one_search(self.request))
+        seldom = way.target.seldom_asks_again(way.subject)
+        asked = replace(way, budget=budget, limits=self.request.time.one_search(seldom))
         return witnessed(asked, self.request.budget, self.met)
 
     @property

@@ -17,8 +17,6 @@ from remat_cli.planning.search.lean import lean_needs
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.search.untouched import held_as_it_is
 from remat_cli.planning.targets.candidate import Candidate
-from remat_cli.planning.time_plan import LEAN_GRACE_SECONDS, LEAN_GRACE_SHARE
-from solvers.clock import Clock
 from solvers.notes import Note
 from solvers.problem import Status
 
@@ -41,14 +39,8 @@ def leanest(request: PlanRequest, found: Answer) -> Policy:
 
 
 def _leanly(request: PlanRequest) -> PlanRequest:
-    """The request for the leanest plan instead, once for a request. It has the time that is left, and a grace where
-    there is none: no work limits it, which would decide what it finds."""
-    if request.leanly:
-        return request
-    clock = request.limits.clock
-    own = Clock(max(clock.left(), LEAN_GRACE_SECONDS + LEAN_GRACE_SHARE * clock.seconds), clock.stopped)
-    limits = replace(request.limits.silent(), clock=own)
-    return replace(request, leanly=True, enough=None, limits=limits)
+    """The request for the leanest plan instead, once for a request."""
+    return request if request.leanly else replace(request, leanly=True, enough=None, limits=request.time.last_resort())
 
 
 def _with_enough(request: PlanRequest, found: Answer, lean: Answer) -> Policy:

@@ -18,14 +18,6 @@ from remat_cli.planning.search.last_resort import leanest
 from remat_cli.planning.search.proofs import unproved
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.search.untouched import fitting_already
-from remat_cli.planning.time_plan import (
-    CHEAPER_SHARE,
-    FALLING_MOVES,
-    FALLING_SHARE,
-    LATE_SECONDS,
-    LEAN_AT_LEISURE_SECONDS,
-    LEAST_LIVE_SHARE,
-)
 from solvers.notes import SolverNote
 from solvers.problem import Solver, Status
 
@@ -41,13 +33,13 @@ def least_held(request: PlanRequest, by_cost: Solver, max_overhead: float | None
     as_is = None  # where ops are to be cut, whoever asks compares with whole ones
     if not subject.pieces:
         as_is = fitting_already(subject, request.budget, request.method, request.limits, session)
-    live = replace(request, by_memory=max_overhead is None, limits=request.limits.share(LEAST_LIVE_SHARE))
+    live = replace(request, by_memory=max_overhead is None, limits=request.time.least_live())
     best = yield from cheapest(live)
     if max_overhead is not None and (over := _time(best) - _allowed(best, max_overhead)) > 0:
         # what the rewriting adds takes time too, and is not known before there is a plan
         least, solver = max(0.0, max_overhead - over / _once(best)), cast(Any, request.solver)
         live = replace(live, solver=partial(solver, max_overhead=least))
-        again = yield from cheapest(replace(live, limits=request.limits.share(LEAST_LIVE_SHARE)))
+        again = yield from cheapest(replace(live, limits=request.time.least_live()))
         best = again if again.found and _time(again) <= _allowed(again, max_overhead) else unproved(best)
     if as_is is not None and (not best.found or as_is.held < best.held):
         best = _with_bounds_of(best if as_is.subject.nodes == best.subject.nodes else unproved(best), as_is)
@@ -71,7 +63,7 @@ def _fallen(request: PlanRequest, best: Answer) -> Policy:
     request.so_far.keep(best)  # the time may end during what follows
     low = _bound(best) - 1
     for _ in range(FALLING_ROUNDS if request.enough is None else FALLING_ROUNDS_WITHIN):
-        if _is_least(best) or low >= best.held - 1 or _late(request):
+        if _is_least(best) or low >= best.held - 1 or request.time.late_by_time:
             break
         nearest = best.held - low <= NEAREST * best.held
         budget = best.held - 1 if nearest else (low + best.held) // 2
@@ -79,16 +71,10 @@ def _fallen(request: PlanRequest, best: Answer) -> Policy:
         if best.held > budget:
             low = budget
         request.so_far.keep(best)
-    if not _is_least(best) and request.limits.clock.left() > LEAN_AT_LEISURE_SECONDS:
+    if not _is_least(best) and request.time.at_leisure:
         other = yield from leanest(request, best)
         best = _less(best, other, request.enough)
     return best
-
-
-def _late(request: PlanRequest) -> bool:
-    """Whether time is up: of work each request for less has its own."""
-    clock = request.limits.clock.timed()
-    return clock.over() or clock.left() < LATE_SECONDS
 
 
 def _once(found: Answer) -> int:
@@ -119,9 +105,7 @@ def _is_least(found: Answer) -> bool:
 
 def _asked_for_less(request: PlanRequest, best: Answer, budget: int) -> Policy:
     """The better of the answer and of the default solver's for a budget below it."""
-    clock = request.limits.clock.allot(FALLING_SHARE, FALLING_MOVES)
-    limits = replace(request.limits.silent(), clock=clock)
-    asked = replace(request, subject=best.subject.own, budget=budget, limits=limits)
+    asked = replace(request, subject=best.subject.own, budget=budget, limits=request.time.falling())
     other = yield from searched(asked)
     return _less(best, other, request.enough)
 
@@ -130,7 +114,7 @@ def _made_cheaper(request: PlanRequest, best: Answer) -> Policy:
     """The cheaper of the answer and of what the default solver finds for the same memory in a part of what is left."""
     if request.late:
         return best
-    limits = request.limits.silent().share(CHEAPER_SHARE)
+    limits = request.time.cheaper()
     other = yield from searched(replace(request, subject=best.subject.own, budget=best.held, limits=limits))
     return _with_bounds_of(best, other) if other.found and _time(other) < _time(best) else best
 

@@ -22,7 +22,7 @@ from remat_cli.planning.search.repairs import repair, walk
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate
-from remat_cli.planning.time_plan import IDLE_SECONDS, PREMIUM_SECONDS, PREMIUM_SHARE
+from remat_cli.planning.time_plan import IDLE_SECONDS
 from solvers.notes import Note
 from solvers.problem import Limits, Progress, Result, Status
 from solvers.schedule import Schedule, evaluate
@@ -58,11 +58,11 @@ class Met:
             self.request.so_far.order = subject, progress
             if self.request.late:
                 return
-            beyond, clock = _beyond(subject, progress), self.request.limits.clock
+            beyond = _beyond(subject, progress)
             if self.beside is not None and (self.request.at_hand is None or beyond < self.request.at_hand):
                 self.beside.hear(subject, progress)
             elif self.beside is None and (self.tried is None or beyond <= WORTH_PLACING * self.tried):
-                self.place(subject, progress, max(PREMIUM_SHARE * clock.left(), PREMIUM_SECONDS))
+                self.place(subject, progress, self.request.time.premium())
 
         return replace(limits, report=report)
 
@@ -147,7 +147,7 @@ class _Beside:
 
     def _run(self) -> None:
         while (order := self._next()) is not None:
-            self.met.place(*order, seconds=self.met.request.limits.clock.left())
+            self.met.place(*order, seconds=self.met.request.time.left)
 
     def _next(self) -> tuple[Subject, Progress] | None:
         """The first order, or the newest once nothing newer comes; None at the end."""
@@ -163,7 +163,7 @@ class _Beside:
 
 
 def _is_beside(request: PlanRequest) -> bool:
-    return request.limits.clock.most is None and len(request.subject.problem.nodes) > LARGE_NODES
+    return not request.time.by_work and len(request.subject.problem.nodes) > LARGE_NODES
 
 
 def _beyond(subject: Subject, progress: Progress) -> int:

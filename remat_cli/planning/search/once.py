@@ -15,29 +15,20 @@ from remat_cli.planning.search.checking import names
 from remat_cli.planning.search.proofs import unproved
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.subjects.subject import Subject
-from remat_cli.planning.time_plan import WITNESSED_ONCE_SHARE, WITNESSED_SHARE
 from solvers.notes import Note
-from solvers.problem import Limits
 
 
 def witnessed(asked: PlanRequest, budget: int, met: list[Answer]) -> Policy:
     """A plan that fits and passes. `budget`: the one that the user asked for; `met`: plans for that, met on the way."""
     if not asked.target.bears_witness(asked.subject):
         return (yield Attempt(asked, asked, budget, met=met)).found
-    once = set[str]()
+    once, seldom = set[str](), asked.target.seldom_asks_again(asked.subject)
     while True:
-        limits = limits_of_one_search(asked)
-        searched = replace(asked, subject=run_once(asked.subject, once), limits=limits)
+        searched = replace(asked, subject=run_once(asked.subject, once), limits=asked.time.one_search(seldom))
         checked = yield Attempt(searched, asked, budget, met=met)
         if not checked.astray or searched.late or len(once) == len(asked.subject.nodes):
             return _as_of(asked.subject, checked.found, once)
         once = more_once(asked.subject, checked.astray, once)
-
-
-def limits_of_one_search(request: PlanRequest) -> Limits:
-    """The limits of one search, where it may have to be done again."""
-    seldom = request.target.seldom_asks_again(request.subject)
-    return request.limits.share(WITNESSED_ONCE_SHARE if seldom else WITNESSED_SHARE)
 
 
 def more_once(subject: Subject, values: Collection[str], once: Collection[str]) -> set[str]:

@@ -19,7 +19,6 @@ from remat_cli.planning.search.lean import lean_candidate, lean_needs
 from remat_cli.planning.search.met import Met, candidate_so_far
 from remat_cli.planning.search.proofs import agreed, unproved
 from remat_cli.planning.search.request import PlanRequest
-from remat_cli.planning.time_plan import ONLINE_SEARCH_SHARE, PLACING_SECONDS, SEARCH_SHARE
 from solvers.notes import Note
 from solvers.problem import Limits, Progress
 
@@ -77,16 +76,12 @@ def _leanest(request: PlanRequest) -> Answer:
 def _searched(request: PlanRequest, met: Met) -> Answer:
     """Search with room left for the additions of the rewriting. Where that leads to no plan, search without that
     room."""
-    left = request.limits.clock.left()
     online = request.target.online
-    if online or request.limits.clock.most is not None:
-        limits = request.limits.share(ONLINE_SEARCH_SHARE if online else SEARCH_SHARE)
-    else:
-        limits = request.limits.within(max(SEARCH_SHARE * left, left - PLACING_SECONDS))
+    limits = request.time.searching(online)
     narrow = request.room - request.target.reserve(request.subject.problem)
     found = _as_fused(request, narrow, limits, met)
     if not found.found and online and not request.late:
-        found = _as_fused(request, narrow, request.limits.share(SEARCH_SHARE), met)
+        found = _as_fused(request, narrow, request.time.searching_again(), met)
     hopeless = (found.schedule.result.needed or 0) > request.most
     if found.found or request.most == narrow or request.late or hopeless:
         return found

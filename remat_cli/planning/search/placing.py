@@ -19,7 +19,6 @@ from remat_cli.planning.search.proofs import judged
 from remat_cli.planning.search.repairs import arrange_cheaper, lower, repair, walk
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.targets.candidate import Candidate
-from remat_cli.planning.time_plan import LESS_SHARE
 from solvers.notes import Note
 from solvers.problem import Result, Status
 
@@ -47,7 +46,7 @@ def place(attempt: Attempt, ordered: Ordered) -> Answer:
     if best is None and request.at_hand is not None:
         return _without_plan(request, first)  # nobody asks how near it came
     if best is None:
-        return _without_plan(request, first, request.place(first.candidate, request.limits.clock.within(0)))
+        return _without_plan(request, first, request.place(first.candidate, request.time.simply()))
     return _as_asked(request, first, best)
 
 
@@ -80,7 +79,7 @@ def _made_for_less(request: PlanRequest, first: Answer) -> Iterator[Answer]:
     The first step assumes that a plan for less memory exceeds its budget by the same share as the first plan does.
     """
     step = LESS_STEP * request.budget
-    needed = request.counted(request.place(first.candidate, request.limits.clock.within(0)))
+    needed = request.counted(request.place(first.candidate, request.time.simply()))
     wanted = min(request.room - step, request.room * request.budget / needed)
     for _ in range(LESS_ROUNDS):
         if request.late or wanted <= first.subject.problem.resident:
@@ -95,7 +94,7 @@ def _made_for_less(request: PlanRequest, first: Answer) -> Iterator[Answer]:
 
 def _ask_for(request: PlanRequest, first: Answer, budget: int) -> Answer:
     """A plan for a smaller budget, with the order of first computes that led to the first plan."""
-    quiet = request.limits.silent().share(LESS_SHARE)
+    quiet = request.time.less()
     again = bool(request.reorder) or first.says(PlanNote.REORDERED)
     found = request.ask(first.subject, budget, quiet, again)
     if found.found or again or request.reorder is not None or request.late:

@@ -13,17 +13,8 @@ from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.targets.candidate import Candidate
 from remat_cli.planning.targets.placing import place, rewritten_for
-from remat_cli.planning.time_plan import (
-    LOWERING_SHARE,
-    NARROWING_ROUND_SHARE,
-    PLACING_GRACE_MOVES,
-    PLACING_GRACE_SECONDS,
-    REPLACING_SECONDS,
-    SETTLING_ROUND_SHARE,
-    SETTLING_SHARE,
-    WALKING_SHARE,
-)
-from solvers.clock import Clock, limited
+from remat_cli.planning.time_plan import REPLACING_SECONDS, settling_round
+from solvers.clock import Clock
 from solvers.notes import Note
 from solvers.placement.fitting import LARGE_STEPS, fitted, moved_about
 from solvers.placement.walking import walked
@@ -38,11 +29,11 @@ def repairs(request: PlanRequest, candidate: Candidate) -> Iterator[Candidate]:
     if candidate.footprint is not None:
         yield candidate
         return
-    simply = request.place(candidate, request.limits.clock.within(0))
+    simply = request.place(candidate, request.time.simply())
     yield simply
     if moved := settle(request, simply):
         yield moved
-    yield request.place(simply, request.limits.clock.share(SETTLING_SHARE))
+    yield request.place(simply, request.time.longer())
 
 
 def repair(request: PlanRequest, candidate: Candidate) -> Candidate | None:
@@ -61,13 +52,11 @@ def settle(request: PlanRequest, candidate: Candidate) -> Candidate | None:
     """
     order, target = candidate.order, request.target
     problem = target.in_units(candidate.subject.problem)
-    by_work = request.limits.clock.most is not None
-    clock = _grace(request) if by_work or request.late else request.limits.clock.share(SETTLING_SHARE)
+    clock, large = request.time.settling(), len(order) > LARGE_STEPS
     fit = fitted if request.may_walk else moved_about
-    share = NARROWING_ROUND_SHARE if len(order) > LARGE_STEPS else SETTLING_ROUND_SHARE
     room, step = _room(request, candidate), 0
     for _ in range(SETTLING_ROUNDS):
-        part = clock.share(share) if target.online else clock
+        part = settling_round(clock, large) if target.online else clock
         settled = fit(target.memory(problem, room), order, request.limits.seed, part)
         if settled is None:
             return None
@@ -80,13 +69,6 @@ def settle(request: PlanRequest, candidate: Candidate) -> Candidate | None:
         if clock.over():
             return None
     return None
-
-
-def _grace(request: PlanRequest) -> Clock:
-    """The time for placing a plan that was found, after the limit is used up; where work is limited, the work."""
-    if request.limits.clock.most is None:
-        return Clock(PLACING_GRACE_SECONDS)
-    return limited(moves=PLACING_GRACE_MOVES)
 
 
 def arrange_cheaper(request: PlanRequest, candidate: Candidate) -> Candidate:
@@ -106,7 +88,7 @@ def lower(request: PlanRequest, candidate: Candidate) -> Candidate:
     """
     if request.target.online:
         return candidate
-    request = replace(request, limits=request.limits.share(LOWERING_SHARE))
+    request = replace(request, limits=request.time.lowering())
     for _ in range(LOWERING_ROUNDS):
         other = None if request.late else _lower_once(request, candidate)
         if other is None:
@@ -125,7 +107,7 @@ def _lower_once(request: PlanRequest, candidate: Candidate) -> Candidate | None:
     other = settle(replace(request, budget=wanted), candidate)
     if other is None or other.cost > candidate.cost:
         other = candidate
-    packed = place(request.target, other, clock=request.limits.clock.share(SETTLING_SHARE))
+    packed = place(request.target, other, clock=request.time.longer())
     best = packed if request.counted(packed) < request.counted(other) else other
     return best if request.counted(best) < request.counted(candidate) else None
 
@@ -135,7 +117,7 @@ def walk(request: PlanRequest, candidate: Candidate) -> Candidate | None:
     is up and a known plan answers."""
     if not request.may_walk or (request.late and request.at_hand is not None):
         return None
-    clock = request.limits.clock.share(WALKING_SHARE)
+    clock = request.time.walking()
     memory = request.target.memory(candidate.subject.problem, _room(request, candidate))
     order = walked(memory, request.room, request.limits.seed, clock)
     other = None if order is None else _place_again(request, candidate, order)

@@ -14,7 +14,7 @@ from remat_cli.planning.targets.candidate import Candidate
 from remat_cli.planning.targets.placing import place
 from remat_cli.planning.targets.target import Target
 from remat_cli.planning.targets.trials import Trials
-from remat_cli.planning.time_plan import LATE_SECONDS, PartTimes
+from remat_cli.planning.time_plan import PartTimes, TimePlan
 from remat_cli.rewrite import Rewritten
 from solvers.clock import Clock
 from solvers.placement.pattern import outputs_apart
@@ -68,8 +68,12 @@ class PlanRequest:
         return self.target.foretold_within(self.budget) - self.target.aside(self.subject)
 
     @property
+    def time(self) -> TimePlan:
+        return TimePlan(self.limits)
+
+    @property
     def late(self) -> bool:
-        return self.limits.clock.over() or self.limits.clock.left() < LATE_SECONDS
+        return self.time.late
 
     @property
     def may_walk(self) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from remat_cli.model.sessions import DEFAULT, STRICT, Session
+from remat_cli.planning import time_plan
 from remat_cli.planning.search import repairs as repairs_module
 from remat_cli.planning.search.repairs import lower, repair, repairs, settle, walk
 from remat_cli.planning.search.request import PlanRequest
@@ -124,7 +125,7 @@ def test_where_work_is_limited_no_clock_ends_the_last_placement(data: Path, monk
     just = within(late, request.counted(candidate) - 4096)
     found = []
     for seconds in (2.0, 0.0):
-        monkeypatch.setattr(repairs_module, "PLACING_GRACE_SECONDS", seconds)
+        monkeypatch.setattr(time_plan, "PLACING_GRACE_SECONDS", seconds)
         moved = settle(just, candidate)
         assert moved is not None
         found.append(moved.order)
