@@ -75,6 +75,7 @@ class _Graph:
         self.number = backend.step.add_graph()
         self.planned: PlannedJoint | None = None
         self.leaves: list[bool] = []
+        self.outputs = 0  # of the forward pass, before what it saves
 
     def compile(self, module: Any, inputs: Any) -> Any:
         self.backend.partitioner.allowance.look_ahead(inputs)
@@ -84,7 +85,7 @@ class _Graph:
 
     def split(self, module: fx.GraphModule, inputs: Any, **given: Any) -> Split:
         partitioner, step = self.backend.partitioner, self.backend.step
-        given["leaves"] = self.leaves
+        given["leaves"], self.outputs = self.leaves, given["num_fwd_outputs"]
         result = partitioner.split(module, inputs, lambda lowered: step.room(self.number, lowered), **given)
         self.planned = partitioner.plans[-1]
         step.hear(self.number, self.planned)
@@ -101,7 +102,10 @@ class _Graph:
             check(arguments)
             step.begin_forward(self.number, arguments)
 
-        return op_by_op(graph, step, begin)
+        def end(results: Any) -> None:
+            step.end_forward(results[self.outputs :] or results)
+
+        return op_by_op(graph, step, begin, end)
 
     def backward(self, graph: fx.GraphModule, _: Any) -> Compiled:
         step = self.backend.step

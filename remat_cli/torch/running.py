@@ -43,7 +43,7 @@ def op_by_op(
     first: bool = True,
 ) -> Compiled:
     """The graph as a function that empties the list of arguments it is given. `begin` hears of each run, and `end` of
-    the results of those that are metered.
+    its results.
 
     All runs of the first whole step are metered. `first`: so is the first run, whenever that is.
     """
@@ -57,10 +57,11 @@ def op_by_op(
         nonlocal seen
         begin(arguments)
         if seen and not step.metered():
-            return run.forward(arguments)
-        seen = True
-        step.meter.watch(arguments)
-        results = Metered(module, step.meter).boxed_run(arguments)
+            results = run.forward(arguments)
+        else:
+            seen = True
+            step.meter.watch(arguments)
+            results = Metered(module, step.meter).boxed_run(arguments)
         if end is not None:
             end(results)
         return results

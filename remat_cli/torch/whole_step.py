@@ -2,7 +2,8 @@
 
 In the first step every op is metered. Where several graphs together held more than the budget, each gets a room
 (`sharing.py`) and torch.compile begins anew, once. A step that begins with more gradients of earlier batches than any
-before it is observed as the first was.
+before it is observed as the first was, and so is the one after a step in which more forward passes waited at once, as
+where a pipeline has microbatches on their way.
 
 Invariant: it only observes, and never changes what a graph computes.
 """
@@ -22,6 +23,7 @@ from remat_cli.torch.allowance import Allowance
 from remat_cli.torch.lowering import Lowered
 from remat_cli.torch.metering import Meter
 from remat_cli.torch.partition import PlannedJoint
+from remat_cli.torch.pending import Run
 from remat_cli.torch.private import at_the_end_of_backward, disable
 from remat_cli.torch.reading import plain_tensors_of
 from remat_cli.torch.sharing import ForwardRun, GraphRoom, Need, divide, held_by_order, need_of, unforeseen, whole_peak
@@ -43,9 +45,11 @@ class WholeStep:
     needs: list[Need] = field(default_factory=list)
     # graph -> the number of its ops, and its room
     rooms: dict[int, tuple[int, GraphRoom]] = field(default_factory=dict)
-    divided: int | None = None  # the budget that was divided into them
+    divided: tuple[int, int] = (0, 0)  # the budget that was divided into them, and how many runs waited at most
     calls: list[ForwardRun] = field(default_factory=list)
-    waiting: list[int] = field(default_factory=list)  # places in `calls`
+    waiting: list[Run] = field(default_factory=list)
+    deepest: int = 0  # the most that were waiting at once while a step was observed
+    deeper: bool = False  # whether more were since then
     # messages about single graphs, which are dropped if the graphs together fit
     over: list[str] = field(default_factory=list)
     given: Meter = field(default_factory=Meter)  # tensors that no graph made
@@ -53,7 +57,7 @@ class WholeStep:
     around: list[Any] = field(default_factory=list)  # what divides the weights among ranks
     allowed: int | None = None  # bytes that the newest graph may hold, if its plan keeps to them
     earlier: Meter = field(default_factory=Meter)  # gradients that were there when its forward passes began
-    grown: bool = False  # whether these are more than any step before it began with
+    grown: bool = False  # whether these, or what waits at once, are more than in any step before
 
     def add_graph(self) -> int:
         """The number of a graph that is about to be compiled."""
@@ -84,13 +88,29 @@ class WholeStep:
 
     def begin_forward(self, graph: int, arguments: list[Any]) -> None:
         """The graph's forward pass begins; its backward pass is to come."""
+        self.waiting = [run for run in self.waiting if not run.over]
+        if self.deeper and not self.waiting:
+            self.grown = True
+            self._observe_again()
         self._look_at_gradients(arguments)
+        place = None if self.settled else len(self.calls)
+        if place is not None:
+            self.around = self.around or sharded(arguments)
+            self._look_beside(arguments)
+            self.calls.append(ForwardRun(graph, tuple(run.graph for run in self._observed())))
+        self.waiting.append(Run(graph, arguments, place))
         if self.settled:
-            return
-        self.around = self.around or sharded(arguments)
-        self._look_beside(arguments)
-        self.calls.append(ForwardRun(graph, tuple(self.calls[place].graph for place in self.waiting)))
-        self.waiting.append(len(self.calls) - 1)
+            self.deeper = self.deeper or len(self.waiting) > self.deepest
+        else:
+            self.deepest = max(self.deepest, len(self.waiting))
+
+    def end_forward(self, saved: list[Any]) -> None:
+        """The forward pass that began last is over."""
+        if self.waiting:
+            self.waiting[-1].end(saved)
+
+    def _observed(self) -> list[Run]:
+        return [run for run in self.waiting if run.place is not None]
 
     def _look_beside(self, arguments: list[Any]) -> None:
         """Watch what is there besides what graphs made: what they are given, and what ranks hold."""
@@ -106,42 +126,44 @@ class WholeStep:
         if not self.waiting:
             self.earlier = Meter()
         self.earlier.watch(held)
-        if self.earlier.most > self.allowance.earlier:
+        if self.earlier.most > self.allowance.earlier and self.earlier.count() > self.allowance.earlier:
             self.allowance.earlier, self.grown = self.earlier.most, True
             if self.settled:
                 self._observe_again()
 
     def begin_backward(self, graph: int, arguments: list[Any]) -> None:
         """The graph's backward pass begins."""
+        own = [run for run in reversed(self.waiting) if run.graph == graph]
+        run = next((run for run in own if run.saved_any(arguments)), own[0] if own else None)
+        if run is not None:
+            self.waiting.remove(run)
         if self.settled:
             return
         self._look_beside([])
-        latest = next((place for place in reversed(self.waiting) if self.calls[place].graph == graph), None)
-        if latest is not None:
-            self.waiting.remove(latest)
+        if run is not None and run.place is not None:
             left = self.left.count() - self.left.part(arguments)
-            self.calls[latest] = replace(self.calls[latest], gradients=left)
+            self.calls[run.place] = replace(self.calls[run.place], gradients=left)
         with suppress(RuntimeError):  # outside of the autograd engine a step has no end to wait for
             # a backward pass may be called inside a compiled function, where torch would compile what it calls
             at_the_end_of_backward(disable(self._end))
 
     def end_backward(self, gradients: Any) -> None:
         """A graph's backward pass returned these."""
-        self.left.watch(gradients)
+        if not self.settled:
+            self.left.watch(gradients)
 
     def _end(self) -> None:
         """The backward pass of the whole step is over."""
-        if self.settled or self.waiting or not self.calls:
+        if self.settled or self._observed() or not self.calls:
             return
         self.settled = True
         given, held = self.given.peak, self.meter.peak
         beside = unforeseen(self.needs, self.calls, given, held)
+        budget, depth = self.divided
         grown, self.grown = self.grown, False
-        if grown or self.divided is None:
+        if anew := grown or self.deepest > depth:
             whole = whole_peak(self.needs, self.calls, given) + beside
             budget = self.allowance.bytes(whole, self.meter.count())
-        else:
-            budget = self.divided
         if len(self.calls) == 1 and not self.around:
             if grown and held > budget:
                 if self.allowed is not None:
@@ -155,9 +177,9 @@ class WholeStep:
             for words in self.over:
                 warnings.warn(words, RematWarning, stacklevel=2)
         elif held > budget:
-            if grown:
+            if anew:
                 self.rooms = {}
-            self.divided = budget
+            self.divided = budget, self.deepest
             self._divide(given, budget - beside, self._over(held, budget))
 
     def _over(self, held: int, budget: int) -> str:
@@ -187,7 +209,9 @@ class WholeStep:
         self.again()
 
     def _observe_again(self) -> None:
-        self.settled = False
+        self.settled = self.deeper = False
         self.meter = Meter()
         self.given, self.left = Meter(), Meter()
-        self.calls, self.waiting, self.over, self.around = [], [], [], []
+        self.calls, self.over, self.around = [], [], []
+        for run in self.waiting:
+            run.place = None
