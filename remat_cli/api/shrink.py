@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ def shrink(
     *,
     feeds: File | Mapping[str, Any] | None = None,
     dims: Mapping[str, int] | None = None,
+    also: Sequence[Mapping[str, int]] = (),
     max_slower: float | str = 0.1,
     target: str = "python",
     time_limit: float | str = SECONDS,
@@ -41,7 +42,7 @@ def shrink(
     - `model`: a path, or an onnx.ModelProto. `output`: where the smaller model goes, by default `m.small.onnx` of
       `m.onnx`; it is written only where it holds clearly less than two options of ONNX Runtime do.
     - `feeds`: inputs by name, or a file of them, from which sizes are taken too; by default random and valid, by the
-      `seed`. `dims`: sizes of symbolic dimensions.
+      `seed`. `dims`: sizes of symbolic dimensions. `also`: other sizes that the same file has to run.
     - `max_slower`: the share of time that less memory may cost.
     - `target`: what is to run it: "python" (`remat.session`), "c", or "stock" ONNX Runtime.
     - `time_limit`: in seconds or words ("5m"). `cache`: what was found before is not looked for again.
@@ -60,6 +61,7 @@ def shrink(
     asked = ShrinkQuestion(
         feeds=given.path_of(feeds, "feeds") if isinstance(feeds, str | os.PathLike) else feeds,
         dims=given.sizes_of(dims),
+        also=tuple(given.sizes_of(sizes, "also") for sizes in given.items_of(also, "also")),
         slower=given.share_of(max_slower, "max_slower"),
         target=word(target, "target"),
         seed=given.seed_of(seed),

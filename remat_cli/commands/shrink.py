@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 @click.argument("model", type=options.FILE)
 @click.option("--feeds", type=options.FILE, help="Inputs as an .npz file; by default random and valid.")
 @options.dims
+@click.option("--also", type=options.DIMS, multiple=True, help="Other sizes for the same file: height=320,width=320.")
 @click.option("--max-slower", type=options.SHARE, default="10%", show_default=True, help="The most extra time.")
 @click.option(
     "--for",
@@ -58,6 +59,7 @@ def command(model: Path, **given: Any) -> None:
     asked = ShrinkQuestion(
         feeds=given["feeds"],
         dims=dict(given["dims"]),
+        also=given["also"],
         slower=given["max_slower"],
         target=given["target"],
         seed=given["seed"],
@@ -92,8 +94,9 @@ class _Table:
             return
         self.line.say("")
         if self.first is None:
-            self.first = tried
             click.echo(shrink_answer.head())
+        if self.first is None or tried.way.sets == self.first.way.sets:  # the model as it is, at other sizes too
+            self.first = tried
         click.echo(shrink_answer.row(tried, self.first))
 
 

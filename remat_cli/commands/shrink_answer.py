@@ -90,21 +90,7 @@ def _notes(choice: Recommended, found: Shrunk) -> list[str]:
 
 def as_object(found: Shrunk) -> dict[str, Any]:
     choice = found.choice
-    rows = [
-        {
-            "way": one.way.name,
-            "memory": one.peak if one.ran else None,
-            "loading": one.loading if one.ran else None,
-            "after": one.held if one.ran else None,
-            "ns": one.ns if one.ran else None,
-            "outputs": ("same" if one.outputs.same else "near" if one.outputs.near else "other") if one.ran else None,
-            "off": one.outputs.off if one.ran else None,
-            "own": one.outputs.own if one.ran else None,
-            "set": one.way.sets,
-            "failed": one.failed or None,
-        }
-        for one in found.tried
-    ]
+    rows = [_object(one) for one in found.tried]
     best = None
     if choice is not None:
         best = {
@@ -115,4 +101,27 @@ def as_object(found: Shrunk) -> dict[str, Any]:
             "files": [str(file) for file in found.files],
         }
     notes = [] if choice is None else _notes(choice, found)
-    return {"for": found.target, "rows": rows, "recommended": best, "stopped": found.stopped, "notes": notes}
+    others = [_object(one) for one in found.others]
+    return {
+        "for": found.target,
+        "others": others,
+        "rows": rows,
+        "recommended": best,
+        "stopped": found.stopped,
+        "notes": notes,
+    }
+
+
+def _object(one: TriedWay) -> dict[str, Any]:
+    return {
+        "way": one.way.name,
+        "memory": one.peak if one.ran else None,
+        "loading": one.loading if one.ran else None,
+        "after": one.held if one.ran else None,
+        "ns": one.ns if one.ran else None,
+        "outputs": ("same" if one.outputs.same else "near" if one.outputs.near else "other") if one.ran else None,
+        "off": one.outputs.off if one.ran else None,
+        "own": one.outputs.own if one.ran else None,
+        "set": one.way.sets,
+        "failed": one.failed or None,
+    }

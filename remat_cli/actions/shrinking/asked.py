@@ -21,12 +21,13 @@ def nobody(_: object) -> None:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShrinkQuestion:
     """`feeds`: inputs, or a file of them; by default random and valid. `slower`: the share of time that less memory may
-    cost. `target`: what is to run the model. `threads`: of one op; 0: all cores."""
+    cost. `target`: what is to run the model. `also`: other sizes that the same file has to run."""
 
     feeds: Path | Mapping[str, Any] | None = None
     dims: Mapping[str, int] = field(default_factory=dict)
     slower: float = MAX_SLOWER
     target: str = PYTHON
+    also: tuple[Mapping[str, int], ...] = ()
     seed: int = 0
 
     def check(self) -> None:

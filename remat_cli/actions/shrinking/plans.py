@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -24,6 +25,7 @@ from remat_cli.actions.piecing import in_pieces
 from remat_cli.actions.questions import Question
 from remat_cli.actions.shrinking.child import IN_C, PLANNED, STRICT
 from remat_cli.actions.shrinking.child import LEAN as LEAN_SESSION
+from remat_cli.actions.shrinking.free import freed
 from remat_cli.actions.shrinking.meter import MeteredProcess
 from remat_cli.actions.shrinking.metering import SessionOf
 from remat_cli.actions.shrinking.ways import LEAN, PYTHON, C
@@ -48,7 +50,16 @@ from solvers.problem import Limits
 from solvers.registry import DEFAULT
 
 MERGES = ("CommonSubexpressionElimination",)  # what is computed again, into what it was computed first
+NO_SIZES: Mapping[str, int] = {}  # of dimensions that are free
 ANY_BYTES = 1 << 60  # more than any model holds
+
+
+@dataclass(frozen=True, slots=True)
+class Free:
+    """Dimensions that stay free: as the model was `given`, and the `sizes` that are planned."""
+
+    given: onnx.ModelProto
+    sizes: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +71,8 @@ class PlanFiles:
     lets_go: bool = False
 
 
-def unmeasured(model: Path) -> Subject:
-    return load_subject(model, None, {}, STRICT_SESSION)
+def unmeasured(model: Path, sizes: Mapping[str, int] = NO_SIZES) -> Subject:
+    return load_subject(model, None, sizes, STRICT_SESSION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +111,16 @@ def laid_out(plan: Planned, path: Path, limits: Limits) -> Planned | None:
     return planned(unmeasured(path), Wanted(OFF), limits, None)
 
 
-def write_files(plan: Planned, name: str, target: str, folder: Path, feeds: Path, limits: Limits) -> PlanFiles:
-    """The files of the plan, called by that name, in a folder of their own. Runs let go of weights where these are
-    many. Raises Failed."""
+def write_files(
+    plan: Planned, path: Path, target: str, feeds: Path, limits: Limits, free: Free | None = None
+) -> PlanFiles:
+    """The files of the plan, in a folder of their own. Runs let go of weights where these are many. Raises Failed."""
+    folder, threads = path.parent, devices.find("cpu").threads
     folder.mkdir()
-    path, threads = folder / name, devices.find("cpu").threads
     apart = weights_beside(path)
     model = emitting.emit(plan).model if target == PYTHON else _robust(plan)
+    if free is not None:
+        model = freed(model, free.given)
     put_apart(model, folder, apart.name)
     write_whole(path, model.SerializeToString(deterministic=True))
     weights = [apart] if apart.exists() else []
@@ -122,7 +136,7 @@ def write_files(plan: Planned, name: str, target: str, folder: Path, feeds: Path
         return PlanFiles(SessionOf(path, IN_C, threads), (*weights, path, places), lazy is not None)
     layout = {SEEN_LAYOUT: layout_block()} if any(map(is_laid_out, model.graph.node)) else {}
     let_go = {} if kept is None else {SEEN_WEIGHTS: kept}
-    opened = _plan_of_file(path, {**seen, SEEN_THREADS: threads, **layout, **let_go}, limits)
+    opened = _plan_of_file(path, {**seen, SEEN_THREADS: threads, **layout, **let_go}, limits, free)
     return PlanFiles(SessionOf(opened, PLANNED, threads), (*weights, path, opened), bool(let_go))
 
 
@@ -154,9 +168,9 @@ def _robust(plan: Planned) -> onnx.ModelProto:
     return rewrite(graph, problem, plan.replayed()[0], DEFAULT_SESSION).model
 
 
-def _plan_of_file(path: Path, seen: dict[str, object], limits: Limits) -> Path:
+def _plan_of_file(path: Path, seen: dict[str, object], limits: Limits, free: Free | None) -> Path:
     """A plan that runs the file as it stands, its values where runs of it had them."""
-    subject = load_subject(path, None, {}, STRICT_SESSION)
+    subject = unmeasured(path, free.sizes if free else {})
     found = fitting_already(subject, ANY_BYTES, DEFAULT, limits, STRICT_SESSION)
     assert found is not None
     made = plan_file(found)

@@ -18,6 +18,7 @@ from profiles.running import CannotRun
 from remat_cli.actions.optimizing import fuse
 from remat_cli.actions.seeing import graph_as_seen, words
 from remat_cli.actions.shrinking.asked import ShrinkQuestion
+from remat_cli.actions.shrinking.free import freed
 from remat_cli.checking import feeds as feeding
 from remat_cli.errors import BadInput, Usage
 from remat_cli.formats.files import write_whole
@@ -92,10 +93,10 @@ def _dims_in(model: onnx.ModelProto, arrays: Mapping[str, np.ndarray], given: Ma
     return found
 
 
-def fused(path: Path, graph: Graph, folder: Path, layouts: bool) -> Path:
+def fused(path: Path, graph: Graph, folder: Path, layouts: bool, free: onnx.ModelProto | None = None) -> Path:
     """The file of what a stock session makes of the model. `layouts`: with those that it chooses for this machine, in
-    which no op can be cut."""
-    model, home = graph.model, path.resolve().parent
+    which no op can be cut. `free`: the model as it was given, if its dimensions stay free."""
+    model, home = graph.model if free is None else freed(graph.model, free), path.resolve().parent
     destination = folder / (LAID_OUT if layouts else FUSED)
     try:
         made = fuse(model, home, graph.sha256, without=() if layouts else LAYOUTS)

@@ -24,6 +24,7 @@ from remat_cli.actions.shrinking.choosing import Recommended, choose
 from remat_cli.actions.shrinking.meter import Failed
 from remat_cli.actions.shrinking.metering import SessionOf, WayTrials
 from remat_cli.actions.shrinking.plans import (
+    Free,
     Wanted,
     hold_weights,
     laid_out,
@@ -35,6 +36,7 @@ from remat_cli.actions.shrinking.plans import (
     write_files,
 )
 from remat_cli.actions.shrinking.preparing import fused, prepare
+from remat_cli.actions.shrinking.sizes import check_sizes, judged_at, words_of, wrong_at
 from remat_cli.actions.shrinking.truth import write_wide
 from remat_cli.actions.shrinking.ways import AS_IT_IS, LEAN, PYTHON, C, RunWay, TriedWay
 from remat_cli.errors import BadInput, InTheWay, RematError
@@ -61,6 +63,7 @@ RUNS_FOR_A_WAY = 9  # about as many runs as one way is tried with, its places in
 @dataclass(slots=True)
 class Shrunk:
     """What was tried, in order, the model as it is first; `choice`: what is recommended, None where nothing ran yet.
+    `others`: the same at other sizes, three rows for each.
     `files`: those that were written, what programs open last. `stopped`: whether time or the user's patience ended
     before all was tried. `seen`: what inputs decided of the model; `refused`: why there is no plan of it."""
 
@@ -69,6 +72,7 @@ class Shrunk:
     stopped: bool = False
     seen: str = ""
     refused: str = ""
+    others: list[TriedWay] = field(default_factory=list)
     slower: float = MAX_SLOWER
     target: str = PYTHON
 
@@ -97,6 +101,8 @@ class Shrinking:
         ready = prepare(self.model, self.asked, self.folder)
         self.found.seen = ready.seen
         graph = ready.graph
+        if graph is not None:
+            check_sizes(self.asked.also, graph)
         trials = WayTrials(ready.feeds, self.folder, partial(write_wide, graph, ready.feeds, self.folder))
         self.listeners.doing("running the model as it is")
         first = self._hear(trials.tried(AS_IT_IS, SessionOf(self.model, STOCK_SESSION), self.clock))
@@ -109,16 +115,20 @@ class Shrinking:
         try:
             if graph is None:
                 raise BadInput(ready.refused)
-            self._plan(graph, _Search(self, trials, first))
+            search = _Search(self, trials, first)
+            self._plan(graph, search)
+            self._judge_others(graph, search)
         except RematError as error:  # what needs no plan was measured all the same
             self.found.refused = str(error)
 
     def _plan(self, graph: Graph, search: _Search) -> None:
         if self._is_over(search):
             return
-        whole = unmeasured(fused(self.model, graph, self.folder, layouts=self.checks_layouts))
-        self._try(search, whole, _Attempt(WHOLE, Wanted(OFF), WHOLE_SHARE))
-        if self._is_over(search):
+        free = Free(load(self.model)[0], graph.dims) if self.asked.also else None
+        whole = fused(self.model, graph, self.folder, self.checks_layouts, free and free.given)
+        attempt = _Attempt(WHOLE, Wanted(OFF), WHOLE_SHARE, free)
+        self._try(search, unmeasured(whole, free.sizes if free else {}), attempt)
+        if free is not None or self._is_over(search):  # pieces are of one size
             return
         plain = fused(self.model, graph, self.folder, layouts=False)
         subject, slower = unmeasured(plain), self.asked.slower
@@ -141,6 +151,23 @@ class Shrinking:
             tried = self._try(search, subject, _Attempt(name, wanted, LAST_SHARE))
             if tried is not None and (not tried.ran or not search.takes_long(tried)):
                 return
+
+    def _judge_others(self, graph: Graph, search: _Search) -> None:
+        """Hold the best way so far to the other sizes."""
+        for number, sizes in enumerate(self.asked.also):
+            choice = self.found.choice
+            if choice is None or choice.best.way.name not in search.runs or self._is_over(search):
+                return
+            way = choice.best.way
+            self.listeners.doing(f"running at {words_of(sizes)}")
+            there = replace(self.asked, feeds=None, dims={**graph.dims, **sizes})
+            best = way, search.runs[way.name]
+            for row in judged_at(self.model, there, sizes, best, self.folder / f"size{number}", self.clock):
+                self.found.others.append(row)
+                self.listeners.row(row)
+            if why := wrong_at(row, sizes):
+                place = self.found.tried.index(choice.best)
+                self.found.tried[place] = replace(choice.best, failed=why)
 
     @property
     def checks_layouts(self) -> bool:
@@ -210,6 +237,7 @@ class _Attempt:
     name: str
     wanted: Wanted
     share: float
+    free: Free | None = None
 
     @property
     def place(self) -> str:
@@ -219,12 +247,13 @@ class _Attempt:
 @dataclass(frozen=True, slots=True)
 class _Search:
     """The search for plans, each held against what was tried first. `held`: the bytes that each plan needs beside
-    inputs and weights, by the name of the attempt."""
+    inputs and weights, by the name of the attempt; `runs`: how each way is run."""
 
     work: Shrinking
     trials: WayTrials
     first: TriedWay
     held: dict[str, int] = field(default_factory=dict)
+    runs: dict[str, SessionOf] = field(default_factory=dict)
 
     @property
     def seconds(self) -> float:
@@ -248,16 +277,18 @@ class _Search:
         way = RunWay(attempt.name, opened(work.output, asked.target), written=True)
         place, whole = work.folder / attempt.place, Limits(work.clock, seed=asked.seed)
         try:
-            made = write_files(plan, work.output.name, asked.target, place, self.trials.feeds, whole)
+            made = write_files(plan, place / work.output.name, asked.target, self.trials.feeds, whole, attempt.free)
         except Failed as why:
             yield TriedWay(way, failed=str(why), late=why.late)
             return
+        self.runs[way.name] = made.run
         found = self.trials.tried(way, made.run, work.clock, made.files)
         yield found
         if made.lets_go and found.ran and self.takes_long(found) and not work.clock.over():
             way = replace(way, name=f"{attempt.name}, weights held")
             work.listeners.doing(f"running: {way.name}")
             held = hold_weights(made, place.with_name(f"{place.name}-held"))
+            self.runs[way.name] = held.run
             yield self.trials.tried(way, held.run, work.clock, held.files)
 
     def _plan(self, subject: Subject, attempt: _Attempt, limits: Limits) -> Planned | None:
