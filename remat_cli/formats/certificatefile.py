@@ -9,26 +9,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from remat_cli.errors import BadInput
 from remat_cli.formats import problemfile
+from remat_cli.formats.declared import Undeclared, declared
 from remat_cli.formats.files import write_whole
 from remat_cli.limits import TEXT_BYTES
 from remat_cli.model.problem_of import Named
 from remat_cli.reading import parse_json, read_whole, written_by_newer
-from solvers.proof.certificate import Cases, Certificate, CostProof, PeakProof, Sum
+from solvers.proof.certificate import Cases, Certificate, CostProof, Sum
 
 FORMAT = "remat-certificate/1"
 _COST = ("budget", "bound", "order", "pivots", "rows", "steps")
 _SUM = ("rows", "weights", "shift", "costs")
 _CASES = ("number", "zero", "one")
-
-
-class Malformed(ValueError):
-    """The text does not have the right form; the message says where."""
+MOST_SHIFT = 4096
 
 
 def digest(named: Named) -> str:
@@ -89,7 +86,7 @@ def read(path: Path) -> Certificate:
         raise BadInput(f"{path} is not a certificate of format {FORMAT}; 'remat solve --certificate' writes them")
     try:
         return _certificate(data)
-    except Malformed as error:
+    except Undeclared as error:
         raise BadInput(f"{path}: {error}") from error
 
 
@@ -97,89 +94,18 @@ def _certificate(data: Any) -> Certificate:
     seal_given = data.pop("seal", None)
     found = parse_certificate(data)
     if seal_given != seal(found):
-        raise Malformed("its seal is broken: it is no longer what 'remat solve' wrote")
+        raise Undeclared("its seal is broken: it is no longer what 'remat solve' wrote")
     return found
 
 
-def parse_certificate(data: Any) -> Certificate:
-    """The certificate in the file, without its seal. Raises Malformed."""
-    given = _object(data, ("format", "problem", "peak", "costs"), "the file")
-    if not isinstance(given["problem"], str):
-        _refuse("problem", "a SHA-256")
-    peak = None
-    if given["peak"] is not None:
-        entry = _object(given["peak"], ("bound", "node"), "peak")
-        node = None if entry["node"] is None else _integer(entry["node"], "peak: node")
-        peak = PeakProof(_integer(entry["bound"], "peak: bound"), node)
-    costs = tuple(_proof(entry, f"costs[{place}]") for place, entry in enumerate(_list(given["costs"], "costs")))
-    return Certificate(given["problem"], costs, peak)
-
-
-def _proof(entry: Any, where: str) -> CostProof:
-    given = _object(entry, _COST, where)
-    bound = None if given["bound"] is None else _integer(given["bound"], f"{where}: bound")
-    return CostProof(
-        budget=_integer(given["budget"], f"{where}: budget"),
-        bound=bound,
-        order=_integers(given["order"], f"{where}: order"),
-        pivots=_integers(given["pivots"], f"{where}: pivots"),
-        rows=tuple(_row(row, f"{where}: rows[{k}]") for k, row in enumerate(_list(given["rows"], f"{where}: rows"))),
-        steps=tuple(
-            _step_of(step, f"{where}: steps[{k}]") for k, step in enumerate(_list(given["steps"], f"{where}: steps"))
-        ),
-    )
-
-
-def _row(entry: Any, where: str) -> tuple[str | int, ...]:
-    match entry:
-        case [str(kind), *about]:
-            return (kind, *_integers(about, where))
-    _refuse(where, "the name of a row")
-
-
-def _step_of(entry: Any, where: str) -> Sum | Cases:
-    if isinstance(entry, dict) and "number" in entry:
-        given = _object(entry, _CASES, where)
-        match given["number"]:
-            case [str(what), group, about]:
-                number = what, _integer(group, where), _integer(about, where)
-                return Cases(number, _integer(given["zero"], where), _integer(given["one"], where))
-        _refuse(where, "a number that is 0 or 1")
-    given = _object(entry, _SUM, where)
-    if not isinstance(given["costs"], bool):
-        _refuse(f"{where}: costs", "true or false")
-    return Sum(
-        _integers(given["rows"], where),
-        _integers(given["weights"], where),
-        _integer(given["shift"], where, most=4096),
-        given["costs"],
-    )
-
-
-def _object(entry: Any, fields: tuple[str, ...], where: str) -> Mapping[str, Any]:
-    if not isinstance(entry, dict) or set(entry) != set(fields):
-        _refuse(where, f"an object with the fields {', '.join(fields)}")
-    assert isinstance(entry, dict)
-    return entry
-
-
-def _list(entry: Any, where: str) -> list[Any]:
-    if not isinstance(entry, list):
-        _refuse(where, "a list")
-    assert isinstance(entry, list)
-    return entry
-
-
-def _integers(entry: Any, where: str) -> tuple[int, ...]:
-    return tuple(_integer(number, where) for number in _list(entry, where))
-
-
-def _integer(entry: Any, where: str, most: int | None = None) -> int:
-    if type(entry) is not int or entry < 0 or (most is not None and entry > most):
-        _refuse(where, "a whole number that is not negative" + (f", and at most {most}" if most else ""))
-    assert isinstance(entry, int)
-    return entry
-
-
-def _refuse(where: str, wanted: str) -> NoReturn:
-    raise Malformed(f"{where} is not {wanted}")
+def parse_certificate(data: dict[str, Any]) -> Certificate:
+    """The certificate in the file, without its seal. Raises Undeclared."""
+    said = {name: value for name, value in data.items() if name != "format"}
+    found: Certificate = declared(Certificate, said, exact=True, least=0)
+    for proof in found.costs:
+        for row in proof.rows:
+            if not row or not isinstance(row[0], str) or not all(isinstance(part, int) for part in row[1:]):
+                raise Undeclared(f"{list(row)} is not the name of a row")
+        if any(isinstance(step, Sum) and step.shift > MOST_SHIFT for step in proof.steps):
+            raise Undeclared(f"a shift is more than {MOST_SHIFT}")
+    return found

@@ -9,18 +9,18 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 from remat_cli.errors import BadInput
+from remat_cli.formats.declared import Undeclared, declared
 from remat_cli.formats.files import sha256, write_whole
 from remat_cli.formats.program import fault, number_program
 from remat_cli.limits import TEXT_BYTES
 from remat_cli.model.promise import Promise
 from remat_cli.model.proved import PlanProof, overhead_of
-from remat_cli.model.sessions import STRICT, Session, kind_of
+from remat_cli.model.sessions import Session, kind_of
 from remat_cli.reading import parse_json, read_whole, written_by_newer
 from solvers.plan import Plan
 from solvers.problem import Problem
@@ -160,56 +160,34 @@ def read(path: Path) -> PlanFile:
 
 
 def _plan(data: dict[str, Any], path: Path) -> PlanFile:
-    hints = get_type_hints(PlanFile)
-    given = {name: _field(data, name, hint, path) for name, hint in hints.items() if name not in _SPECIAL}
-    for place, entry in enumerate(_list(data, "program", path)):
+    try:
+        plan: PlanFile = declared(PlanFile, data)
+    except Undeclared as error:
+        raise BadInput(f"{path}: {error}") from error
+    for place, entry in enumerate(plan.program):
         if wrong := fault(entry):
             raise BadInput(f"{path}: program[{place}]: {wrong}")
-    for name, size in given["dims"].items():
-        if not isinstance(size, int) or size < 1:
+    for name, size in plan.dims.items():
+        if size < 1:
             raise BadInput(f"{path}: dims['{name}'] is not a positive number")
-    kind = _session(data, path)
-    return PlanFile(
-        **given,
-        model=_source(data.get("model"), "model", path),
-        costs=None if data.get("costs") is None else _source(data["costs"], "costs", path),
-        limits=_record(Searched, data, "limits", path),
-        promises=_record(Promise, data, "promises", path),
-        program=tuple(data["program"]),
-        notes=tuple(str(note) for note in _list(data, "notes", path)),
-        placement=_placement(data.get("placement"), path),
-        session=kind.name,
-        graph=AS_RUN if data.get("graph") == AS_RUN else FILE,
-        in_place=_in_place(data.get("in_place", {}), path),
-        asked=_field({"asked": {}, **data}, "asked", dict, path),
-        pieces=_pieces(data.get("pieces"), path),
-        bound_any_order=_field({"bound_any_order": None, **data}, "bound_any_order", hints["bound_any_order"], path),
+    _check_pieces(plan.pieces, path)
+    _check_placement(plan.placement, path)
+    return replace(
+        plan,
+        model=_beside(plan.model, path),
+        costs=plan.costs and _beside(plan.costs, path),
+        session=_session(plan.session, data, path).name,
+        graph=AS_RUN if plan.graph == AS_RUN else FILE,
     )
 
 
-_SPECIAL = frozenset(
-    {
-        "model",
-        "costs",
-        "limits",
-        "promises",
-        "program",
-        "notes",
-        "session",
-        "placement",
-        "graph",
-        "in_place",
-        "asked",
-        "pieces",
-        "bound_any_order",
-    }
-)
+def _beside(source: Source, path: Path) -> Source:
+    return replace(source, path=path.parent / source.path)
 
 
-def _session(data: dict[str, Any], path: Path) -> Session:
+def _session(name: str, data: Mapping[str, Any], path: Path) -> Session:
     """The kind of session; a plan that names none is for the first kind."""
-    name = data.get("session", STRICT.name)
-    kind = kind_of(name) if isinstance(name, str) else None
+    kind = kind_of(name)
     if kind is None:
         raise BadInput(f"{path}: there is no session '{name}'")
     if data.get("allocator") == "arena":
@@ -217,20 +195,13 @@ def _session(data: dict[str, Any], path: Path) -> Session:
     return kind
 
 
-def _in_place(found: object, path: Path) -> dict[str, str]:
-    if not isinstance(found, dict) or not all(isinstance(name, str) for name in found.values()):
-        raise BadInput(f"{path}: 'in_place' does not name an input for each output")
-    return found
-
-
-def _pieces(found: object, path: Path) -> dict[str, Any] | None:
+def _check_pieces(found: dict[str, Any] | None, path: Path) -> None:
     match found:
         case None:
-            return None
+            return
         case {"exact": bool(), "sha256": str(), "regions": list(regions)} if all(map(_is_region, regions)):
-            assert isinstance(found, dict)
             if _are_costs(found.get("costs", {})):
-                return found
+                return
     raise BadInput(f"{path}: 'pieces' does not give a digest, and of each region how its ops are cut into how many")
 
 
@@ -249,48 +220,17 @@ def _is_region(region: object) -> bool:
     return False
 
 
-def _placement(found: object, path: Path) -> dict[str, Any] | None:
+def _check_placement(found: dict[str, Any] | None, path: Path) -> None:
     match found:
         case None:
-            return None
+            return
         case {"block": int(), "bound": int(), "allocations": list(pairs)} if all(map(_is_place, pairs)):
-            assert isinstance(found, dict)
-            return found
+            return
     raise BadInput(f"{path}: 'placement' does not give a block, a bound, and the size and offset of each allocation")
 
 
 def _is_place(pair: object) -> bool:
     return isinstance(pair, list) and len(pair) == 2 and all(isinstance(number, int) for number in pair)
-
-
-def _field(data: dict[str, Any], name: str, hint: Any, path: Path) -> Any:
-    """One field of a record, checked against its declared type; an integer is accepted for a float."""
-    allowed = get_args(hint) if isinstance(hint, UnionType) else (getattr(hint, "__origin__", hint),)
-    value = data.get(name)
-    if float in allowed:
-        allowed = (*allowed, int)
-    if (value is None and NoneType not in allowed) or isinstance(value, bool) or not isinstance(value, allowed):
-        raise BadInput(f"{path}: '{name}' is {'missing' if value is None else 'of the wrong type'}")
-    return value
-
-
-def _record(kind: type, data: dict[str, Any], name: str, path: Path) -> Any:
-    inner = _field(data, name, dict, path)
-    return kind(**{key: _field(inner, key, hint, path) for key, hint in get_type_hints(kind).items()})
-
-
-def _source(entry: object, name: str, path: Path) -> Source:
-    match entry:
-        case {"path": str(where), "sha256": str(digest)}:
-            return Source(path.parent / where, digest)
-    raise BadInput(f"{path}: '{name}' does not give a path and a sha256")
-
-
-def _list(data: dict[str, Any], name: str, path: Path) -> list[Any]:
-    found = data.get(name)
-    if not isinstance(found, list):
-        raise BadInput(f"{path}: '{name}' is not a list")
-    return found
 
 
 def seen_threads(placement: Mapping[str, Any] | None) -> int:

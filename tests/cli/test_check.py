@@ -15,6 +15,7 @@ import pytest
 from remat_cli.actions.certifying import Proved, check_plan
 from remat_cli.errors import RematError
 from remat_cli.formats import certificatefile
+from remat_cli.formats.declared import Undeclared
 from remat_cli.planning.loading import load_planned
 from tests.cli.running import Command
 
@@ -99,7 +100,7 @@ def sealed(data: Any) -> None:
     """Sealed anew, as anyone can, as far as it has the form."""
     given = deepcopy(data)
     del given["seal"]
-    with suppress(certificatefile.Malformed):
+    with suppress(Undeclared):
         data["seal"] = certificatefile.seal(certificatefile.parse_certificate(given))
 
 

@@ -21,7 +21,7 @@ function drawCurve() {
     parts.push(svg("path", { class: `method${index % 6}`, d: own.map((point, i) => `${i ? "L" : "M"}${near(x(point.budget))} ${near(y(point.overhead))}`).join("") }));
     for (const point of own) {
       const words = `${method}: ${showBytes(point.budget)}, ${showShare(point.overhead)} time, ${point.status}`;
-      const isKnee = knee && knee[0] === point.budget && knee[1] === method;
+      const isKnee = knee && knee.budget === point.budget && knee.method === method;
       const dot = svg("circle", { class: `method${index % 6}${isKnee ? " knee" : ""}`, cx: x(point.budget), cy: y(point.overhead), r: isKnee ? 7 : 4 }, svg("title", {}, words));
       dot.addEventListener("pointerenter", () => { byId("point").textContent = words; });
       parts.push(dot);
@@ -35,5 +35,5 @@ function drawCurve() {
   byId("curve").replaceChildren(...parts);
   byId("methods").replaceChildren(...methods.map((method, index) =>
     html("li", {}, html("i", { class: `chip method${index % 6}` }), method)));
-  if (knee) byId("point").textContent = `The knee is at ${showBytes(knee[0])} (${knee[1]}).`;
+  if (knee) byId("point").textContent = `The knee is at ${showBytes(knee.budget)} (${knee.method}).`;
 }

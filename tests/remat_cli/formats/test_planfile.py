@@ -84,11 +84,11 @@ def _set(key: str, value: Any) -> Callable[[dict[str, Any]], None]:
         (_set("budget", "20"), "'budget' is of the wrong type"),
         (_set("budget", True), "'budget' is of the wrong type"),
         (lambda data: data.pop("peak"), "'peak' is missing"),
-        (_set("model", {"path": "m.onnx"}), "'model' does not give"),
+        (_set("model", {"path": "m.onnx"}), "'model.sha256' is missing"),
         (_set("dims", {"batch": 0}), "dims['batch']"),
         (lambda data: data["program"].append({"op": "free"}), "'free' is no complete"),
         (lambda data: data["program"].insert(0, {"op": "allocate", "value": "x", "register": 0}), "program[0]"),
-        (lambda data: data["program"].append(7), "not a statement"),
+        (lambda data: data["program"].append(7), "]' is of the wrong type"),
         (_set("notes", "a note"), "'notes' is not a list"),
     ],
 )
