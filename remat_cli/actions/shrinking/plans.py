@@ -28,6 +28,7 @@ from remat_cli.actions.shrinking.child import LEAN as LEAN_SESSION
 from remat_cli.actions.shrinking.free import freed
 from remat_cli.actions.shrinking.meter import MeteredProcess
 from remat_cli.actions.shrinking.metering import SessionOf
+from remat_cli.actions.shrinking.norms import written_out
 from remat_cli.actions.shrinking.ways import LEAN, PYTHON, C
 from remat_cli.actions.solving import ask
 from remat_cli.formats import placesfile, planfile
@@ -50,6 +51,7 @@ from solvers.problem import Limits
 from solvers.registry import DEFAULT
 
 MERGES = ("CommonSubexpressionElimination",)  # what is computed again, into what it was computed first
+NORMS = "norms.onnx"
 NO_SIZES: Mapping[str, int] = {}  # of dimensions that are free
 ANY_BYTES = 1 << 60  # more than any model holds
 
@@ -73,6 +75,15 @@ class PlanFiles:
 
 def unmeasured(model: Path, sizes: Mapping[str, int] = NO_SIZES) -> Subject:
     return load_subject(model, None, sizes, STRICT_SESSION)
+
+
+def without_norms(subject: Subject, folder: Path) -> Subject:
+    """The model with wide normalizations written out, where it has any."""
+    made = None if subject.graph is None else written_out(subject.graph)
+    if made is None:
+        return subject
+    write_whole(folder / NORMS, made.SerializeToString(deterministic=True))
+    return unmeasured(folder / NORMS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ from remat_cli.actions.shrinking.plans import (
     planned,
     unmeasured,
     weights_beside,
+    without_norms,
     write_files,
 )
 from remat_cli.actions.shrinking.preparing import fused, prepare
@@ -131,14 +132,15 @@ class Shrinking:
         if free is not None or self._is_over(search):  # pieces are of one size
             return
         plain = fused(self.model, graph, self.folder, layouts=False)
-        subject, slower = unmeasured(plain), self.asked.slower
+        whole_norms, slower = unmeasured(plain), self.asked.slower
+        subject = without_norms(whole_norms, self.folder)
         tried = self._try(search, subject, _Attempt(PIECES, Wanted(AUTO, slower), PIECES_SHARE))
         if tried is None or not tried.ran or self._is_over(search):
             return
         if search.takes_long(tried):
             self._try_fewer(search, subject)
         elif not tried.outputs.same and search.trials.is_same(SessionOf(plain, STRICT), self.clock):
-            self._try(search, subject, _Attempt("in exact pieces", Wanted(EXACT, slower), LAST_SHARE))
+            self._try(search, whole_norms, _Attempt("in exact pieces", Wanted(EXACT, slower), LAST_SHARE))
 
     def _try_fewer(self, search: _Search, subject: Subject) -> None:
         """Ever fewer pieces that hold more, until they are in time."""
