@@ -12,8 +12,8 @@ from time import monotonic
 import numpy as np
 
 from profiles.device import find, free_memory
-from remat_cli.actions.shrinking.child import LEAN
 from remat_cli.actions.shrinking.meter import Failed, MeteredProcess
+from remat_cli.actions.shrinking.truth import Witness
 from remat_cli.actions.shrinking.ways import Outputs, RunWay, TriedWay, compared, judged
 from solvers.clock import Clock
 
@@ -33,11 +33,11 @@ class SessionOf:
 
 class WayTrials:
     """`feeds`: the file of the inputs. The first way that is tried is the one that all others are held against: to its
-    outputs, and to its time, in turns, so that whatever else this machine does meets both. `wide`: writes a model that
-    says what of both is true, with its inputs, where there is one."""
+    outputs, and to its time, in turns, so that whatever else this machine does meets both. `witness`: makes
+    what says how the model rounds."""
 
-    def __init__(self, feeds: Path, folder: Path, wide: Callable[[], tuple[Path, Path] | None] = lambda: None) -> None:
-        self.feeds, self.folder, self.wide = feeds, folder, cache(wide)
+    def __init__(self, feeds: Path, folder: Path, witness: Callable[[], Witness]) -> None:
+        self.feeds, self.folder, self.witness = feeds, folder, cache(witness)
         self.first: tuple[SessionOf, TriedWay] | None = None
         self.right: list[np.ndarray] = []
         self.true: list[np.ndarray] | None = None
@@ -66,12 +66,12 @@ class WayTrials:
 
     def _compared(self, results: list[np.ndarray], clock: Clock) -> Outputs:
         found = compared(self.right, results)
-        wide = None if found.near else self.wide()
-        if wide is None:
+        if found.near:
             return found
         if self.true is None:
+            other = self.witness()
             try:
-                with MeteredProcess(wide[0], LEAN, wide[1], clock) as program:
+                with MeteredProcess(other.model, other.session, other.feeds, clock) as program:
                     program.make()
                     program.run()
                     self.true = self._results(program)

@@ -38,7 +38,7 @@ from remat_cli.actions.shrinking.plans import (
 )
 from remat_cli.actions.shrinking.preparing import fused, prepare
 from remat_cli.actions.shrinking.sizes import check_sizes, judged_at, words_of, wrong_at
-from remat_cli.actions.shrinking.truth import write_wide
+from remat_cli.actions.shrinking.truth import witness
 from remat_cli.actions.shrinking.ways import AS_IT_IS, LEAN, PYTHON, C, RunWay, TriedWay
 from remat_cli.errors import BadInput, InTheWay, RematError
 from remat_cli.formats import placesfile
@@ -104,7 +104,7 @@ class Shrinking:
         graph = ready.graph
         if graph is not None:
             check_sizes(self.asked.also, graph)
-        trials = WayTrials(ready.feeds, self.folder, partial(write_wide, graph, ready.feeds, self.folder))
+        trials = WayTrials(ready.feeds, self.folder, partial(witness, self.model, graph, ready.feeds, self.folder))
         self.listeners.doing("running the model as it is")
         first = self._hear(trials.tried(AS_IT_IS, SessionOf(self.model, STOCK_SESSION), self.clock))
         if not first.ran:

@@ -15,7 +15,7 @@ from remat_cli.actions.shrinking.child import LEAN as LEAN_SESSION
 from remat_cli.actions.shrinking.child import STOCK as STOCK_SESSION
 from remat_cli.actions.shrinking.metering import SessionOf, WayTrials
 from remat_cli.actions.shrinking.preparing import prepare
-from remat_cli.actions.shrinking.truth import write_wide
+from remat_cli.actions.shrinking.truth import witness
 from remat_cli.actions.shrinking.ways import AS_IT_IS, LEAN, RunWay, TriedWay
 from remat_cli.errors import Usage, meant
 from remat_cli.model.graph import Graph
@@ -33,7 +33,7 @@ def judged_at(
     """The model as it is, with two options, and by the best way, as is asked at those sizes: a row each."""
     folder.mkdir()
     ready = prepare(model, asked, folder)
-    trials = WayTrials(ready.feeds, folder, partial(write_wide, ready.graph, ready.feeds, folder))
+    trials = WayTrials(ready.feeds, folder, partial(witness, model, ready.graph, ready.feeds, folder))
     for way, run in ((AS_IT_IS, SessionOf(model, STOCK_SESSION)), (LEAN, SessionOf(model, LEAN_SESSION)), best):
         yield trials.tried(replace(way, name=f"{way.name}, {words_of(sizes)}"), run, clock)
 

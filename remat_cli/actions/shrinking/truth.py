@@ -1,11 +1,12 @@
-"""What a model of 16 bits gives where it is computed in 32: by this it is judged itself, and other ways of running it.
+"""What a model gives where it is computed otherwise: by this it is judged itself, and other ways of running it.
 
-Invariant: weights and inputs keep their numbers; all that is computed of them is no longer rounded to 16 bits.
+Invariant: weights and inputs keep their numbers. A model of 16 bits is computed in 32, others by the plainest kernels.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, numpy_helper
 
+from remat_cli.actions.shrinking.child import LEAN, STRICT
 from remat_cli.formats.files import write_whole
 from remat_cli.model.graph import Graph
 from remat_cli.onnx_graph.stored import bring_in, tensors
@@ -55,16 +57,25 @@ def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
             yield from _graphs(inner)
 
 
-def write_wide(graph: Graph | None, feeds: Path, folder: Path) -> tuple[Path, Path] | None:
-    """The files of the model in 32 bits and of its inputs; None for a model that computes nothing in 16."""
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A file to run in that kind of session (of `child`), on the inputs in a file."""
+
+    model: Path
+    session: str
+    feeds: Path
+
+
+def witness(given: Path, graph: Graph | None, feeds: Path, folder: Path) -> Witness:
+    """What says how a model rounds."""
     if graph is None or not computes_short(graph):
-        return None
+        return Witness(given, STRICT, feeds)
     model, inputs = folder / WIDE, folder / WIDE_FEEDS
     with np.load(feeds) as stored, inputs.open("wb") as file:
         arrays: dict[str, Any] = feeds_in_32_bits(dict(stored))
         np.savez(file, **arrays)
     write_whole(model, in_32_bits(graph.model).SerializeToString())
-    return model, inputs
+    return Witness(model, LEAN, inputs)
 
 
 def feeds_in_32_bits(feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -33,8 +33,8 @@ LEAN = RunWay("arena and pattern off", "enable_cpu_mem_arena = enable_mem_patter
 @dataclass(frozen=True, slots=True)
 class Outputs:
     """How the outputs are to those of the model as it is. `off`: by how much of the largest number in an output they
-    differ at most; infinite where an output is of another kind. `own`: how far off those of a model of 16 bits are from
-    what it gives in 32, where that was looked at."""
+    differ at most; infinite where an output is of another kind. `own`: how far off those of the model as it is
+    are from what it gives in 32 bits, or by the plainest kernels, where that was looked at."""
 
     same: bool
     near: bool

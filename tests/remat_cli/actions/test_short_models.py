@@ -1,4 +1,4 @@
-"""Models of 16 bits: what they give is judged by what they would give in 32, by a witness of NumPy's in 64."""
+"""What models give is judged by what they would give in 32 bits, or by other kernels; a witness of NumPy's is of 64."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from remat_cli.actions.shrinking.truth import write_wide
+from remat_cli.actions.shrinking.child import STRICT
+from remat_cli.actions.shrinking.truth import Witness, witness
 from remat_cli.actions.shrinking.ways import compared, judged
 from remat_cli.ingest import ingest
 
@@ -63,22 +64,23 @@ def test_what_was_rounded_to_16_bits_is_not(dtype: int, tmp_path: Path) -> None:
     onnx.save(short(dtype), path)
     x, z = (rng.standard_normal((4, 64)).astype(np.float32) for _ in range(2))
     np.savez(feeds, x=x, z=z.astype(np.float16), yes=np.array(True))
-    written = write_wide(ingest(path), feeds, tmp_path)
-    assert written is not None
-    with np.load(written[1]) as wide:
+    written = witness(path, ingest(path), feeds, tmp_path)
+    assert written.model != path
+    with np.load(written.feeds) as wide:
         assert wide["z"].dtype == np.float32
-        y, h = onnxruntime.InferenceSession(str(written[0])).run(None, dict(wide))
+        y, h = onnxruntime.InferenceSession(str(written.model)).run(None, dict(wide))
     weight = numpy_helper.to_array(onnx.load(path).graph.initializer[0]).astype(np.float64)
     right = (x + z.astype(np.float16).astype(np.float64)) @ weight
     np.testing.assert_allclose(h, right, rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(y, right / 2, rtol=1e-4, atol=1e-4)
 
 
-def test_a_model_that_computes_in_32_bits_has_no_other(tmp_path: Path) -> None:
-    assert write_wide(None, tmp_path / "feeds.npz", tmp_path) is None
+def test_a_model_of_32_bits_is_held_against_its_plainest_kernels(tmp_path: Path) -> None:
+    path, feeds = tmp_path / "m.onnx", tmp_path / "feeds.npz"
+    assert witness(path, None, feeds, tmp_path) == Witness(path, STRICT, feeds)
     model = short()
     del model.graph.node[:], model.graph.output[:], model.graph.initializer[:]
     model.graph.node.append(helper.make_node("Neg", ["x"], ["y"]))
     model.graph.output.append(helper.make_tensor_value_info("y", 1, [4, 64]))
-    onnx.save(model, tmp_path / "m.onnx")
-    assert write_wide(ingest(tmp_path / "m.onnx"), tmp_path / "feeds.npz", tmp_path) is None
+    onnx.save(model, path)
+    assert witness(path, ingest(path), feeds, tmp_path) == Witness(path, STRICT, feeds)
