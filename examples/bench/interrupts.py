@@ -29,6 +29,7 @@ import remat_cli as remat
 from remat_cli.zoo.build import build
 
 KEY = ("face", "number")
+FACES = ("command", "program", "batch")
 BUDGET = "60%"
 LOCK = ".lock"  # which a batch holds while it runs, and leaves
 NEAR = 0.0005  # what the words round off, and a little more
@@ -51,12 +52,13 @@ if plan is not None: plan.save("m.plan.json")
 def words(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--moments", type=int, default=20, help="of each face")
     parser.add_argument("--seconds", type=float, default=8.0, help="of one solve")
+    parser.add_argument("--faces", nargs="*", default=FACES, choices=FACES)
     parser.add_argument("--seed", type=int, default=0)
 
 
 def rows(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
     draw = random.Random(asked.seed)
-    for face in ("command", "program", "batch"):
+    for face in asked.faces:
         whole = interrupted(face, None, asked.seconds)["seconds"]
         for number in range(asked.moments):
             moment = round(draw.uniform(0, whole), 2)
@@ -85,14 +87,15 @@ def interrupted(face: str, moment: float | None, seconds: float) -> dict[str, An
             "batch": ["-m", "remat_cli", "batch", "m.yaml", "--jobs", "1"],
         }[face]
         given = {**os.environ, "REMAT_RESULTS": str(folder / "results"), "PYTHONPATH": str(Path(__file__).parents[2])}
+        started: dict[str, Any] = {"cwd": folder, "env": given, "preexec_fn": _as_in_a_terminal}
         begun = time.monotonic()
         with (
             (folder / "said").open("w") as said,
-            subprocess.Popen([sys.executable, *command], cwd=folder, env=given, stdout=said, stderr=said) as running,
+            subprocess.Popen([sys.executable, *command], stdout=said, stderr=said, **started) as running,
         ):
             if moment is not None:
                 time.sleep(moment)
-                said_by_then = (folder / "said").read_text()
+                said_by_then = "".join(path.read_text() for path in (folder / "said", *folder.rglob("*.txt")))
                 begun = time.monotonic()
                 running.send_signal(signal.SIGINT)
             code = running.wait()
@@ -107,9 +110,14 @@ def interrupted(face: str, moment: float | None, seconds: float) -> dict[str, An
             return found
         heard = _heard(said_by_then, folder / "m.onnx")
         over = code in (0, 4, 5, 130, -signal.SIGINT)
-        missing = heard is not None and not plans and face != "batch"  # a batch goes on with a job that was cut short
+        missing = heard is not None and not plans
         dearer = heard is not None and added is not None and added > heard + NEAR
         return {**found, "heard": heard, "dearer": dearer, "wrong": bool(torn or not over or not sound or missing)}
+
+
+def _as_in_a_terminal() -> None:
+    """What a shell begins in the background passes over interrupts."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _heard(said: str, model: Path) -> float | None:

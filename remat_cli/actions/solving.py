@@ -260,8 +260,8 @@ def refusal(found: Answer) -> NoSchedule | None:
     """Why the answer has no plan, if it has none."""
     if found.found:
         return None
-    kind = Infeasible if found.status is Status.INFEASIBLE else NoPlan
-    return kind(why_not(found), least_peak=least_needed(found))
+    kind, least = Infeasible if found.status is Status.INFEASIBLE else NoPlan, least_needed(found)
+    return kind(why_not(replace(found, enough=least)), least_peak=least)
 
 
 def compare_methods(subject: Subject, budget: int, limits: Callable[[str], Limits]) -> Iterator[Answer]:

@@ -24,6 +24,7 @@ from remat_cli.batch.tasks import LOG, Task
 from remat_cli.fences import own_environment
 
 POLL_SECONDS = 0.2  # seconds
+STOPPED_SECONDS = 8.0  # seconds, at most, in which a worker that is stopped writes its plan
 TASK_TRIES = 2  # of a task whose worker is killed
 BUG_CODE = 1  # the exit code of an unforeseen error
 TOO_HEAVY_CODE = 3  # the exit code of a task that exceeds its memory
@@ -84,6 +85,11 @@ class _Worker:
             self.process.stdin.write(json.dumps(task).encode() + b"\n")
             self.process.stdin.flush()
 
+    def stop(self) -> None:
+        """Ask for the best plan by now, and nothing more."""
+        with suppress(ProcessLookupError):
+            self.process.send_signal(signal.SIGTERM)
+
     def kill(self) -> None:
         """Kill the process and its children."""
         with suppress(ProcessLookupError):
@@ -122,6 +128,14 @@ class Pool:
             yield None
 
     def close(self) -> None:
+        """End all workers; those that have a task are given a moment to keep the best plan by now."""
+        busy = [worker for worker in self.workers if worker.task is not None]
+        for worker in busy:
+            worker.stop()
+        until = monotonic() + STOPPED_SECONDS
+        for worker in busy:
+            with suppress(subprocess.TimeoutExpired):
+                worker.process.wait(max(0.0, until - monotonic()))
         for worker in list(self.workers):
             self._end(worker)
         self.selector.close()

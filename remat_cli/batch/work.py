@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
@@ -19,6 +19,7 @@ import onnx
 
 from remat_cli.actions import emitting, profiling, verifying
 from remat_cli.actions.answering import WholeQuestion, answer_whole
+from remat_cli.actions.interrupts import listening
 from remat_cli.actions.questions import Question, kind_named
 from remat_cli.api.grad import grad
 from remat_cli.batch.tasks import RECORD, Record, Task, record_of
@@ -125,12 +126,11 @@ def _solved(task: Task) -> Record:
     question = _question(task)
     with _timed(seconds, "load"):
         subject = _subject(task)
-    with _timed(seconds, "solve"):
-        found = _asked(task, subject, question)
-    plan = where / f"{task['stem']}.plan.json"
-    kept = None
-    if found.found:
-        found, kept = keep(found, plan, subject)
+    plan, kept = where / f"{task['stem']}.plan.json", None
+    with _timed(seconds, "solve"), listening() as interrupts:
+        found = _asked(task, subject, question, interrupts)
+        if found.found:
+            found, kept = keep(found, plan, subject)
     result = {name: value for name, value in as_object(found, None).items() if name in TOLD_FIELDS}
     result |= {"cached": found.cached, "plan": None, "model": None, "verified": None, "why": "", "seconds": seconds}
     outputs, inputs = [], []
@@ -167,14 +167,15 @@ def _loaded(path: str, _: str, costs: str | None, __: str | None, dims: Any, ses
     return load_subject(Path(path), Path(costs) if costs else None, dict(dims), session)
 
 
-def _asked(task: Task, subject: Subject, question: Question) -> Answer:
+def _asked(task: Task, subject: Subject, question: Question, stopped: Callable[[], bool]) -> Answer:
     search = SearchWords(subject.before().cost)
 
     def report(progress: Progress) -> None:
         print(search.heard(progress), file=sys.stderr, flush=True)
 
     memory = Memory(store=_store(), seconds=task["seconds"], force=task.get("force", False))
-    limits = Limits(limited(task["seconds"], task["work"]), task["gap"], task["seed"], report)
+    clock = limited(task["seconds"], task["work"]).unless(stopped)
+    limits = Limits(clock, task["gap"], task["seed"], report)
     return answer_whole(WholeQuestion(subject=subject, question=question, limits=limits, memory=memory)).found
 
 

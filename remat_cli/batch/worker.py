@@ -3,7 +3,8 @@
 It is told a task in a line on stdin and answers in lines on stdout: `begun` once nobody else is at work in the task's
 folder, then its record, or what went wrong. What is printed meanwhile is the task's log.
 
-Invariant: it ends when its parent does; what it cannot answer for, it dies of, and its log says why.
+Invariant: it ends when its parent does; what it cannot answer for, it dies of, and its log says why. Where it is
+stopped while it searches, the best plan by then is kept, without a record: the task is not done.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any, TextIO
 from remat_cli.batch.tasks import LOG, RECORD, Task, find_record
 from remat_cli.errors import RematError
 from remat_cli.fences import bind_to
+from remat_cli.interrupts import command
 
 SPARE_BYTES = 2**28  # bytes
 OUT_OF_MEMORY_CODE = 3  # the exit code of that, as of the command's
@@ -110,4 +112,4 @@ def _within(limit: int | None) -> Iterator[None]:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    command(lambda: main(sys.argv[1]))

@@ -276,6 +276,25 @@ def test_an_interrupted_batch_writes_its_report(remat: Command, here: Path) -> N
     assert report()["cached"] >= len(jobs) - len(undone)
 
 
+def test_an_interrupted_job_keeps_its_best_plan(here: Path, data: Path) -> None:
+    """It is there, whole, without a record: the job is done anew the next time."""
+    shutil.copy(data / "networks" / "unet.problem.json", here)
+    Path("u.yaml").write_text('format: remat-batch/1\nmodels: ["unet.problem.json"]\nbudgets: [50%]\n')
+    process = begun("u.yaml", "--jobs", "1")
+
+    def has_a_plan() -> bool:
+        return any("plan +" in log.read_text() for log in Path("out").rglob(LOG))
+
+    until(has_a_plan, process)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=600)
+    assert (process.returncode, said.rstrip().endswith("remat: interrupted")) == (130, True)
+    (plan,) = Path("out").rglob("*.plan.json")
+    assert planfile.read(plan).status == "feasible"
+    assert not list(Path("out").rglob(RECORD))
+    assert not list(Path("out").rglob("*.part"))
+
+
 @pytest.mark.slow
 def test_two_batches_share_a_folder(here: Path) -> None:
     going = [begun("m.yaml", "--jobs", "1", "--report", f"r{number}.json") for number in range(2)]

@@ -12,8 +12,8 @@ from remat_cli.planning.targets.placing import place
 
 
 def least_needed(answer: Answer) -> int | None:
-    """The budget that is enough, as was found, or that the order of an answer without a plan would keep to; None where
-    there is no order."""
+    """The budget that is enough, as was found, or that the order of an answer without a plan would keep to, in places
+    that are found within its time; None where there is no order."""
     if answer.enough is not None:
         return answer.enough
     order, outcome = answer.schedule.result.order, answer.schedule.outcome
@@ -22,5 +22,5 @@ def least_needed(answer: Answer) -> int | None:
     if answer.session is None or answer.subject.graph is None:
         return outcome.peak
     target = target_of(answer.session)
-    placed = place(target, answer.candidate.with_order(order))
+    placed = place(target, answer.candidate.with_order(order), clock=answer.limits.clock.timed())
     return max(outcome.peak + answer.aside, target.counted(placed.promise))
