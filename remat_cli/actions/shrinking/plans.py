@@ -6,7 +6,6 @@ Invariant: what is measured are the very files that the user gets.
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -156,10 +155,7 @@ def hold_weights(made: PlanFiles, folder: Path) -> PlanFiles:
     folder.mkdir()
     files = tuple(folder / file.name for file in made.files)
     for old, new in zip(made.files, files, strict=True):
-        try:
-            os.link(old, new)
-        except OSError:  # some file systems have no links
-            shutil.copyfile(old, new)
+        shutil.copyfile(old, new)  # onnx refuses weights in a file that is linked twice
     opened = files[-1]
     run = replace(made.run, model=files[-1] if made.run.model == made.files[-1] else files[-2])
     held = replace(made, run=run, files=files, lets_go=False)
