@@ -26,7 +26,7 @@ from solvers.schedule import Schedule
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StandingPlan:
     """The plan that stands at a path now, and the note about the plan that was replaced or stays."""
 
     plan: PlanFile
@@ -34,7 +34,7 @@ class Kept:
     notes: tuple[Note, ...] = ()
 
 
-def put(plan: PlanFile, path: Path, subject: Subject, ours: str = "") -> Kept:
+def put(plan: PlanFile, path: Path, subject: Subject, ours: str = "") -> StandingPlan:
     """Write the plan, unless a better one for the same question stands there.
 
     `subject`: what the question was about, or what the plan is of. `ours`: what this program wrote there before, which
@@ -43,17 +43,17 @@ def put(plan: PlanFile, path: Path, subject: Subject, ours: str = "") -> Kept:
     text = planfile.dump(plan, path.parent)
     if path.exists() and not path.is_file():  # Reading a pipe would block.
         write_whole(path, text)
-        return Kept(plan, text)
+        return StandingPlan(plan, text)
     with alone_in(path.parent):
         before, stood = _standing(path)
         if stood is not None and before != text and _stays(stood, plan, subject, before == ours):
-            return Kept(stood, before, (_staying(path, stood, plan),))
+            return StandingPlan(stood, before, (_staying(path, stood, plan),))
         if before != text:
             write_whole(path, text)
-    return Kept(plan, text, () if before in ("", ours, text) else _written_over(path, stood, plan))
+    return StandingPlan(plan, text, () if before in ("", ours, text) else _written_over(path, stood, plan))
 
 
-def keep(found: Answer, path: Path, asked: Subject, ours: str = "") -> tuple[Answer, Kept]:
+def keep(found: Answer, path: Path, asked: Subject, ours: str = "") -> tuple[Answer, StandingPlan]:
     """Write the plan of the answer. The result is the answer for the plan that stands there now."""
     plan = plan_file(found)
     kept = put(plan, path, asked, ours)

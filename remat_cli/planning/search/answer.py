@@ -156,11 +156,14 @@ class Answer:
         return any(note.kind == kind for note in self.schedule.result.notes)
 
     @property
+    def time(self) -> int:
+        """The predicted time of a step: the cost with that of the ops that rewriting adds, as far as known."""
+        return (self.promise and self.promise.time) or self.cost
+
+    @property
     def overhead(self) -> float | None:
-        """The overhead of recomputation and of the ops that rewriting adds, as far as those are known."""
-        if self.schedule.outcome is None:
-            return None
-        return overhead_of((self.promise and self.promise.time) or self.schedule.outcome.cost, self.baseline.cost)
+        """The share of time that the plan adds."""
+        return None if self.schedule.outcome is None else overhead_of(self.time, self.baseline.cost)
 
     @property
     def bound(self) -> int | None:

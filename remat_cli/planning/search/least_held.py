@@ -88,9 +88,7 @@ def _allowed(found: Answer, max_overhead: float) -> int:
 
 def _time(found: Answer) -> int:
     """The cost of the plan with that of the ops that rewriting adds; 0 where there is no plan."""
-    if not found.found:
-        return 0
-    return (found.promise and found.promise.time) or found.cost
+    return found.time if found.found else 0
 
 
 def _bound(found: Answer) -> int:
