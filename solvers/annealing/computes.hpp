@@ -5,7 +5,10 @@
 // operation is undone exactly by its opposite.
 #pragma once
 
+#include <stdexcept>
+
 #include "solvers/annealing/tree.hpp"
+#include "solvers/orders/measure.hpp"
 
 namespace remat::annealing {
 
@@ -286,8 +289,10 @@ inline void spread(const Tables& t, State& s) {
 }
 
 // An order in a state of its own, with room for so many slots. `peak`: what the order needs where the room is to grow by
-// what the state counts too much for it; or -1.
+// what the state counts too much for it; or -1. An order that cannot run is refused.
 inline State loaded(const Tables& t, Ints order, i64 slots, Room room, i64 peak, Kept kept, i64 seed) {
+    if (!orders::names_nodes(t, order) || !orders::ends_of(t, order).legal || order.last() != t.nodes() - 1)
+        throw std::invalid_argument("an order that cannot run");
     State s(t, slots, room, kept, seed);
     fill(t, s, order);
     if (peak >= 0) {

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <stdexcept>
 #include <tuple>
 #include <type_traits>
 #include <vector>
@@ -183,6 +184,9 @@ PyObject* bound(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
         return nullptr;
     } catch (const std::bad_alloc&) {
         return PyErr_NoMemory();
+    } catch (const std::invalid_argument& error) {
+        PyErr_SetString(PyExc_ValueError, error.what());
+        return nullptr;
     } catch (const std::exception& error) {  // nothing may leave C++ but as an error of Python's
         PyErr_SetString(PyExc_RuntimeError, error.what());
         return nullptr;

@@ -54,6 +54,17 @@ def test_others_run_meanwhile_and_can_end_it() -> None:
     assert sorted(set(found.tolist())) == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.parametrize(
+    "order", [[], [5], [0, 1, 2, 4, 5], [1, 0, 2, 3, 4, 5], [0, 1, 2, 3, 4], [0, 1, 2, 3, 4, 6], [-1, 0, 1, 2, 3, 4, 5]]
+)
+def test_annealing_refuses_an_order_that_cannot_run(order: list[int]) -> None:
+    arrays, cooling = arrays_of(CHAIN.ended()), Cooling(10, 1.0, 1, 1.0, 10.0)
+    with pytest.raises(ValueError, match="an order that cannot run"):
+        anneal_orders(
+            arrays, np.array(order, np.int64), 6, NO_ROOF, NO_PEAK, cooling, Kept.NOTHING, np.zeros(1, np.int64)
+        )
+
+
 @pytest.mark.parametrize("order", [[0, 1, 2, 3, 4, 5], [0, 1, -1, 2, 3, 4], [0, 1, 2, 3, 4, 1 << 40], [-(1 << 62)]])
 def test_an_order_that_names_no_node_is_refused_and_not_followed(order: list[int]) -> None:
     arrays, steps = arrays_of(CHAIN), np.array(order)
