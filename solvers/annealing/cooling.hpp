@@ -12,13 +12,12 @@ constexpr i64 WATCHED_MOVES = 512;     // between two looks at how dear a byte o
 constexpr double PRICE_FACTOR = 1.1;   // by which that then changes
 constexpr double DROPPING_DRAW = 0.2;  // from this draw on, a try drops computes
 constexpr double MOVING_DRAW = 0.4;    // and from this one on moves computes about
-constexpr i64 LONG_ORDER = 4000;       // computes up to which an order is spread anew as soon as a gap is missed
-constexpr i64 SPREAD_SHARE = 8;        // computes beyond these for each move that must come before
+constexpr i64 SPREAD_SHARE = 3;         // computes for each move that comes before they are spread anew
 constexpr i64 CLEARED = 3;             // slots cleared after a drop, at most
 
-// Moves between two times that the computes of an order are spread anew: that takes as long as many moves where it is
-// long, and until then moves that find no gap come to nothing.
-inline i64 between_spreads(const State& s) { return std::max(i64(0), s.steps - LONG_ORDER) / SPREAD_SHARE; }
+// Moves between two times that the computes of an order are spread anew: that takes as long as a good part of so many
+// moves, and until then those that find no gap come to nothing.
+inline i64 between_spreads(const State& s) { return s.steps / SPREAD_SHARE; }
 
 // The struct of `cooling.py`, field for field.
 struct Cooling {

@@ -12,7 +12,7 @@ namespace remat::annealing {
 constexpr i64 EMPTY = i64(1) << 60;
 constexpr i64 LONGEST = 256;  // changes in one move, at most: each looks ahead before it logs one
 constexpr i64 GAP = 4;        // slots for each compute, at least
-constexpr i64 WIDE = 32;      // slots in a block of the tree
+constexpr i64 WIDE = 16;      // slots in a block of the tree
 
 // What a node of the tree over blocks of slots keeps: see tree.hpp.
 struct Span {

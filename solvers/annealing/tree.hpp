@@ -25,8 +25,14 @@ inline void gather(State& s, i64 node) {
     span.known = 0;
 }
 
+// What stands above a node whose maximum and ignorance are as they were stays as it is: what is known there is known by
+// maxima alone.
 inline void gather_up(State& s, i64 node) {
-    for (; node; node >>= 1) gather(s, node);
+    for (; node; node >>= 1) {
+        const i64 known = s.span(node).known, most = s.span(node).maximum;
+        gather(s, node);
+        if (!known && s.span(node).maximum == most) return;
+    }
 }
 
 inline void look_at_block(State& s, i64 block) {
@@ -41,8 +47,17 @@ inline void look_at_block(State& s, i64 block) {
 // Add to some slots of one block, both ends included.
 inline void add_within(State& s, i64 block, i64 first, i64 last, i64 amount) {
     const Ints held = s.held_in(block);
-    for (i64 slot = first; slot <= last; slot++) held[slot] += amount;
-    look_at_block(s, block);
+    i64 most = held[first];
+    for (i64 slot = first; slot <= last; slot++) {
+        most = std::max(most, held[slot]);
+        held[slot] += amount;
+    }
+    Span& span = s.span(block);
+    span.known = 0;
+    if (amount > 0)
+        span.maximum = std::max(span.maximum, most + amount + span.added);
+    else if (most + span.added == span.maximum)
+        look_at_block(s, block);
 }
 
 // Add to all slots below a node: what it keeps was so with more above it.
