@@ -109,7 +109,8 @@ def interrupted(face: str, moment: float | None, seconds: float) -> dict[str, An
         if moment is None:
             return found
         heard = _heard(said_by_then, folder / "m.onnx")
-        over = code in (0, 4, 5, 130, -signal.SIGINT)
+        early = code == 1 and "remat_cli" not in (folder / "said").read_text()  # Python itself had not started
+        over = early or code in (0, 4, 5, 130, -signal.SIGINT)
         missing = heard is not None and not plans
         dearer = heard is not None and added is not None and added > heard + NEAR
         return {**found, "heard": heard, "dearer": dearer, "wrong": bool(torn or not over or not sound or missing)}

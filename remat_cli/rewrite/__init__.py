@@ -18,7 +18,7 @@ from remat_cli.model.semantics import needs_training_build
 from remat_cli.model.session_bytes import session_bytes
 from remat_cli.model.sessions import DEFAULT, Session
 from remat_cli.rewrite.anchors import add_anchors, can_anchor, free_unread
-from remat_cli.rewrite.copies import CopyNames, EmittedNode, Run, copy_ops, infos
+from remat_cli.rewrite.copies import CopyNames, EmittedNode, OpRun, copy_ops, infos
 from remat_cli.rewrite.guards import Guards
 from remat_cli.rewrite.hidden_shapes import HiddenShapes
 from remat_cli.rewrite.orders import edges, strict_order
@@ -72,7 +72,7 @@ def rewrite(
 ) -> Rewritten:
     """The model that runs `plan` in such a session."""
     runs = [
-        Run(graph.ops[statement.node], tuple(register is not None for register in statement.registers))
+        OpRun(graph.ops[statement.node], tuple(register is not None for register in statement.registers))
         for statement in plan.statements
         if isinstance(statement, Compute)
     ]

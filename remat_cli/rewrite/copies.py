@@ -22,7 +22,7 @@ COPY = "__remat_"  # the mark in the name of a copy; a number follows
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class OpRun:
     """One compute of a plan: which op, and which of its writes are kept."""
 
     op: Op
@@ -71,7 +71,7 @@ def _names(graph: onnx.GraphProto) -> Iterator[str]:
     yield from (entry.name for entry in (*graph.input, *graph.output, *graph.initializer))
 
 
-def copy_ops(graph: Graph, runs: Sequence[Run], names: CopyNames) -> list[EmittedNode]:
+def copy_ops(graph: Graph, runs: Sequence[OpRun], names: CopyNames) -> list[EmittedNode]:
     """The plan's computes as nodes, in its order."""
     kept_by = [_values_kept(run) for run in runs]
     writes = Counter(chain.from_iterable(kept_by))
@@ -101,7 +101,7 @@ def copy_ops(graph: Graph, runs: Sequence[Run], names: CopyNames) -> list[Emitte
     return steps
 
 
-def _values_kept(run: Run) -> list[str]:
+def _values_kept(run: OpRun) -> list[str]:
     return [value for value, kept in zip(run.op.writes, run.kept, strict=True) if kept]
 
 
