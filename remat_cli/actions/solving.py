@@ -23,10 +23,10 @@ from remat_cli.planning.plans.record import plan_file
 from remat_cli.planning.search.answer import Answer, answer, find_solver
 from remat_cli.planning.search.find import find
 from remat_cli.planning.search.graphs import cheapest
-from remat_cli.planning.search.hunting import foreseen
 from remat_cli.planning.search.known import cheaper_known, cheapest_known, tried_alone
 from remat_cli.planning.search.least import least_needed
 from remat_cli.planning.search.least_held import least_held
+from remat_cli.planning.search.measured import foreseen
 from remat_cli.planning.search.met import candidate_so_far
 from remat_cli.planning.search.proofs import of_all_pieces
 from remat_cli.planning.search.request import PlanRequest

@@ -10,8 +10,8 @@ from dataclasses import replace
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.attempt import Policy
-from remat_cli.planning.search.hunting import of_graph
 from remat_cli.planning.search.last_resort import last_resort
+from remat_cli.planning.search.measured import of_graph
 from remat_cli.planning.search.proofs import agreed, judged, unproved
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.subjects.subject import Subject

@@ -18,7 +18,7 @@ from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.attempt import Attempt, only
 from remat_cli.planning.search.find import find
-from remat_cli.planning.search.hunting import foreseen
+from remat_cli.planning.search.measured import foreseen
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.subjects.in_pieces import replayed_in_pieces
 from remat_cli.planning.subjects.subject import Subject

@@ -12,8 +12,8 @@ from dataclasses import replace
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.attempt import Attempt, Checked, Policy
-from remat_cli.planning.search.hunting import of_graph
 from remat_cli.planning.search.lean import lean_needs
+from remat_cli.planning.search.measured import of_graph
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.search.untouched import held_as_it_is
 from remat_cli.planning.targets.candidate import Candidate

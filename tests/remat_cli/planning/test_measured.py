@@ -14,7 +14,7 @@ from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.attempt import Attempt, Checked
 from remat_cli.planning.search.find import find
-from remat_cli.planning.search.hunting import measured, ways
+from remat_cli.planning.search.measured import measured, ways
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.targets import trials
 from remat_cli.planning.targets.candidate import Candidate, Footprint

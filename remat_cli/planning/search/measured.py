@@ -36,16 +36,16 @@ def of_graph(request: PlanRequest) -> Policy:
 
 def measured(request: PlanRequest) -> Policy:
     """A plan whose model was measured to hold no more than the budget."""
-    hunt = _Hunt(request)
+    budgets = _Budgets(request)
     untried: list[Answer] = []
     for way in ways(request):
-        outcome = yield from hunt.down(way)
+        outcome = yield from budgets.down(way)
         if outcome.fits:
-            outcome = yield from hunt.up(way, outcome)
-            if not hunt.met or outcome.found.cost <= hunt.cheapest.cost:
+            outcome = yield from budgets.up(way, outcome)
+            if not budgets.met or outcome.found.cost <= budgets.cheapest.cost:
                 return _as_asked(request, outcome.found, outcome.over)
-        if hunt.met:
-            return _as_asked(request, hunt.cheapest.noted(Note(PlanNote.MET_EARLIER)), 0)
+        if budgets.met:
+            return _as_asked(request, budgets.cheapest.noted(Note(PlanNote.MET_EARLIER)), 0)
         untried += [outcome.found] if outcome.found.says(PlanNote.UNTRIED) else []
         if request.late:
             break
@@ -70,7 +70,7 @@ _Steps = Generator[Attempt, Checked, _Outcome]
 
 
 @dataclass(slots=True)
-class _Hunt:
+class _Budgets:
     """The search over budgets. `met`: plans that were measured to fit on the way."""
 
     request: PlanRequest
