@@ -13,6 +13,7 @@ from torch import fx
 from remat_cli.torch.bodies import watching
 from remat_cli.torch.metering import Meter
 from remat_cli.torch.private import BoxedCodeGen
+from remat_cli.torch.reading import attribute
 from remat_cli.torch.whole_step import WholeStep
 from remat_cli.torch.workspaces import large_workspace
 
@@ -51,6 +52,7 @@ def op_by_op(
     graph.output(graph.graph_copy(module.graph, {}))
     graph.set_codegen(BoxedCodeGen())
     run = fx.GraphModule(module, graph)
+    constants = [attribute(module, str(node.target)) for node in module.graph.find_nodes(op="get_attr")]
     seen = not first
 
     def call(arguments: list[Any]) -> Any:
@@ -60,7 +62,7 @@ def op_by_op(
             results = run.forward(arguments)
         else:
             seen = True
-            step.meter.watch(arguments)
+            step.meter.watch([arguments, constants])
             results = Metered(module, step.meter).boxed_run(arguments)
         if end is not None:
             end(results)

@@ -106,3 +106,24 @@ def test_what_windows_keep_is_foretold(stride: int) -> None:
     (plan,) = asked.partitioner.plans
     assert plan.found is not None, plan.why
     assert measured(asked, module, run, arguments) == plan.found.outcome.peak
+
+
+def test_constants_of_a_graph_are_metered() -> None:
+    """Numbers that are written in the code are there throughout, though no argument brings them."""
+
+    class Constant(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = nn.Linear(8, 16)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return (self.inner(x).exp() * torch.tensor([0.5] * 16)).tanh().square().mean()
+
+    torch.manual_seed(0)
+    module, arguments, asked = Constant(), (torch.randn(64, 8),), backend("100%")
+    run = torch.compile(module, backend=asked, dynamic=False)
+    step(module, run, arguments)
+    (plan,) = asked.partitioner.plans
+    assert plan.found is not None, plan.why
+    assert plan.lowered.problem.resident == sum(x.nbytes for x in (*module.parameters(), *arguments)) + 64
+    assert asked.step.meter.peak == plan.found.outcome.peak
