@@ -1,10 +1,11 @@
 """Training steps of models of libraries through torch.compile under budgets that go down, and up again.
 
 Each model of `torch_budgets_models.py` begins twice with nothing known of it: budgets go down, then up. A row has what
-the plan holds (`said`), what the step's meter saw (`metered`), what tensors held in a later step under a meter of all
-ops, autograd's among them (`held`), and what torch's profiler saw the allocator give out (`allocated`). `bits` are
-those of eager, of `aot_eager`, or nobody's. `more`: the bytes by which a step holds more than one with more budget in
-the same turn. `heard`: the warnings. `compile`: processor seconds of the first step, by those of torch's own.
+the plan holds (`said`) and what the step's meter saw (`metered`). `held` is what tensors held in a later step under a
+meter of all ops, autograd's among them, with parameters that no graph reads; `allocated` is what torch's profiler saw
+the allocator give out. `bits` are those of eager, of `aot_eager`, or nobody's. `more`: the bytes by which a step holds
+more than one with more budget in the same turn. `heard`: the warnings. `compile`: processor seconds of the first step,
+by those of torch's own.
 
 With `--inductor` Inductor makes the kernels, `bits` is the largest difference of a gradient by its largest value, and
 torch's own step has a row too, as budget 100 of the way `torch`. Needs timm, transformers, diffusers and peft. Searches
@@ -47,13 +48,13 @@ from remat_cli.torch.written import WRITTEN
 from solvers.clock import limited
 
 KEY = ("model", "through", "way", "budget")
-WAYS = {"down": (90, 60, 45, 30), "up": (30, 45, 60, 90)}
 Row = dict[str, Any]
 
 
 def words(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("models", nargs="*", help="all of them, without names")
     parser.add_argument("--moves", type=int, default=500_000, help="of each search")
+    parser.add_argument("--budgets", default="90,60,45,30", help="going down, in percent")
     parser.add_argument("--inductor", action="store_true")
 
 
@@ -66,7 +67,8 @@ def rows(asked: argparse.Namespace) -> Iterator[Row]:
         made = MODELS[name]()
         made[0].train()
         subject = (ThroughInductor if asked.inductor else Subject)(made, asked.moves)
-        yield from ({"model": name, "through": subject.through, **row} for row in subject.rows())
+        shares = [int(share) for share in asked.budgets.split(",")]
+        yield from ({"model": name, "through": subject.through, **row} for row in subject.rows(shares))
 
 
 class Subject:
@@ -82,11 +84,11 @@ class Subject:
         self.by_torch = step(run, module, made[1])
         self.seconds = spent() - began  # of torch's own first step
 
-    def rows(self) -> Iterator[Row]:
-        for way, shares in WAYS.items():
+    def rows(self, shares: list[int]) -> Iterator[Row]:
+        for way in ("down", "up"):
             with nothing_known():
                 seen: list[Row] = []
-                for share in shares:
+                for share in sorted(shares, reverse=way == "down"):
                     row = self.row(share)
                     more = [one for one in seen if one["budget"] > share]
                     less = [one for one in seen if one["budget"] < share]
@@ -150,10 +152,10 @@ class ThroughInductor(Subject):
 
     through = stock = "inductor"
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self, shares: list[int]) -> Iterator[Row]:
         with inductor.patch(force_disable_caches=True, compile_threads=1):
             yield {"way": "torch", "budget": 100, **self.of("inductor")}
-            yield from super().rows()
+            yield from super().rows(shares)
 
     def row(self, share: int) -> Row:
         own = partitioner(f"{share}%")

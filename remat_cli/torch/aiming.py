@@ -2,7 +2,8 @@
 
 Inductor also holds what no plan says: weights in layouts of its own, workspace, buffers kept for a later use. So a plan
 is made with what its code holds too much taken off, and then again. Where none of these keeps to the budget, plans of
-the graph that do not depend on the budget are tried, once, and each plan whose code was written before counts.
+the graph that do not depend on the budget are tried, once. Each plan whose code was written before counts as well, by
+the peak that it had then. The code of the plan that is used is written anew.
 
 Invariant: of the plans whose code was written for this graph, whatever the budget, a cheaper one whose code keeps to
 the budget is never passed over, and where none does, none is leaner.
@@ -10,7 +11,7 @@ the budget is never passed over, and where none does, none is leaner.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from remat_cli.torch.building import Split
@@ -65,31 +66,37 @@ class Aim:
 
 @dataclass(slots=True)
 class _Aiming:
-    """`without`: of the plan without recomputation. `tried`: the plans whose code was written for this budget, by their
-    orders."""
+    """`without`: of the plan without recomputation. `tried`: the plans for this budget, by their orders. `splits`: the
+    graphs of those whose code was written now; of others the peak is one that is known."""
 
     way: Aim
     written: Written
+    splits: dict[Order, Split] = field(default_factory=dict)
     without: Foretold = Foretold(0, 0, 0, 0)
-    tried: dict[Order, Aimed] = field(default_factory=dict)
+    tried: dict[Order, tuple[PlannedOrder, Foretold]] = field(default_factory=dict)
 
     def attempt(self, found: PlannedOrder) -> int | None:
-        """The peak of a plan's code; None where it cannot be told."""
-        if found.order in self.tried:
-            return self.tried[found.order].told.peak
-        split = self.way.build(found)
-        peak = self.way.tell(split)
+        """The peak of a plan's code, which is written where it is not known; None where it cannot be told."""
+        peak = self.written.peaks.get(found.order)
+        if peak is None:
+            peak = self.write(found)
         if peak is None:
             return None
         if not self.tried:
             as_written = self.way.as_written(peak)
             self.without = Foretold(peak, peak, as_written, self.way.allowed(as_written))
-        self.tried[found.order] = Aimed(found, split, replace(self.without, peak=peak))
-        self.written.peaks[found.order] = peak
+        self.tried[found.order] = found, replace(self.without, peak=peak)
         return peak
 
-    def best(self) -> Aimed:
-        return min(self.tried.values(), key=lambda plan: (plan.told.over, plan.found.outcome.cost))
+    def write(self, found: PlannedOrder) -> int | None:
+        split = self.way.build(found)
+        peak = self.way.tell(split)
+        if peak is not None:
+            self.splits[found.order], self.written.peaks[found.order] = split, peak
+        return peak
+
+    def best(self) -> tuple[PlannedOrder, Foretold]:
+        return min(self.tried.values(), key=lambda pair: (pair[1].over, pair[0].outcome.cost))
 
     def aim(self, whole: PlannedOrder, peak: int) -> None:
         """Search with what the code holds too much taken off."""
@@ -110,28 +117,32 @@ class _Aiming:
             self.written.lean = all(self.attempt(found) is not None for found in self.way.leaner())
 
     def recall(self) -> None:
-        """Have the code written again of the plans of other budgets that are better, until one is as it was."""
-        for found, peak in self._others():
-            best = self.best()
-            if (max(0, peak - self.without.budget), found.outcome.cost) >= (best.told.over, best.found.outcome.cost):
-                return
-            self.attempt(found)
+        """Consider the plans of other budgets as well."""
+        for order in [order for order in self.written.peaks if order not in self.tried]:
+            self.attempt(self.way.judge(order))
 
-    def _others(self) -> Iterator[tuple[PlannedOrder, int]]:
-        others = [
-            (self.way.judge(order), peak) for order, peak in self.written.peaks.items() if order not in self.tried
-        ]
-        yield from sorted(others, key=lambda pair: (max(0, pair[1] - self.without.budget), pair[0].outcome.cost))
+    def holds(self, found: PlannedOrder, told: Foretold) -> bool:
+        """Whether the code of a plan was written now, with this peak. Where it holds something else all that is known
+        may be wrong, and is forgotten."""
+        if found.order in self.splits or self.write(found) == told.peak:
+            return True
+        self.written.peaks = {order: peak for order, peak in self.written.peaks.items() if order in self.splits}
+        self.written.lean = False
+        return False
 
 
 def aim(way: Aim, whole: PlannedOrder, written: Written) -> Aimed | None:
     """The cheapest known plan whose code keeps to the budget, or else the leanest; None without code."""
-    state = _Aiming(way, written)
-    peak = state.attempt(whole)
-    if peak is None:
-        return None
-    state.aim(whole, peak)
-    if state.best().told.over:
-        state.go_lean()
-    state.recall()
-    return state.best()
+    splits: dict[Order, Split] = {}
+    while True:
+        state = _Aiming(way, written, splits)
+        peak = state.attempt(whole)
+        if peak is None:
+            return None
+        state.aim(whole, peak)
+        state.recall()
+        if state.best()[1].over:
+            state.go_lean()
+        found, told = state.best()
+        if state.holds(found, told):
+            return Aimed(found, splits[found.order], told) if found.order in splits else None

@@ -24,12 +24,13 @@ from remat_cli.torch.private import CustomPartitionerFn
 
 
 class InductorPartitioner(CustomPartitionerFn):
-    """The partitioner for Inductor's configuration. `partitioner.plans`: the plan of each graph. `asked`: the arguments
-    that make an equal one."""
+    """The partitioner for Inductor's configuration. `partitioner.plans`: the plan of each graph whose code torch's own
+    cache did not have. `asked`: the arguments that make an equal one."""
 
     def __init__(self, partitioner: Partitioner, asked: tuple[Any, ...]) -> None:
         self.partitioner = partitioner
         self.asked = asked
+        self.looked_up = False  # whether torch looked into its caches for code of this partitioner's
 
     def __call__(self, gm: fx.GraphModule, joint_inputs: Any, **given: Any) -> Split:
         return self.partitioner(gm, joint_inputs, **given)
@@ -43,6 +44,7 @@ class InductorPartitioner(CustomPartitionerFn):
         return partitioner, self.asked
 
     def uuid(self) -> str:
+        self.looked_up = True
         return key_of({"asked": list(self.asked), "torch": str(torch.__version__), "versions": versions()})
 
 

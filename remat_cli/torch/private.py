@@ -62,6 +62,12 @@ DENSE_KEY = torch._C.DispatchKey.CompositeExplicitAutograd
 HOLDS_TANGENTS = not hasattr(torch.autograd.Function, "boxed_grads_call")
 
 
+def inductor_settings() -> str:
+    """All of Inductor's settings on which the code that it writes may depend, but for the partitioner."""
+    found = of_inductor.save_config_portable()
+    return repr(sorted((name, repr(value)) for name, value in found.items() if name != "custom_partitioner_fn"))
+
+
 def opaque_apart(nodes: list[Any]) -> tuple[list[Any], dict[str, Any]]:
     """Saved nodes without those that are no tensors, and the argument for those: where torch takes both together there
     is none."""

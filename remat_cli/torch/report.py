@@ -28,6 +28,10 @@ from remat_cli.units import show_bytes
 from solvers.schedule import baseline
 
 BETWEEN = "what runs in eager between the graphs is in no figure, and in no budget"
+SERVED = (
+    "no graph was planned: torch's own cache served code that was compiled within this budget before, and its figures"
+    " are not known here. With torch._functorch.config.enable_autograd_cache = False the graph is planned again"
+)
 ROOT = re.compile(r"^L\['\w+'\]\.?")  # the name of the compiled module within torch.compile
 
 
@@ -75,15 +79,17 @@ class GraphReport:
 @dataclass(frozen=True, slots=True)
 class Report:
     """The reports of all graphs that one backend or partitioner compiled, in that order. `left`: what torch.compile
-    left to eager, of any module of the process."""
+    left to eager, of any module of the process. `served`: whether there is none because torch's own cache had the code.
+    """
 
     graphs: tuple[GraphReport, ...]
     left: tuple[str, ...] = ()
+    served: bool = False
 
     def __str__(self) -> str:
         graphs = [f"graph {place}: {graph}" for place, graph in enumerate(self.graphs)]
         if not graphs:
-            graphs = ["no graph was compiled: no budget holds"]
+            graphs = [SERVED if self.served else "no graph was compiled: no budget holds"]
         elif len(graphs) > 1:
             graphs.append(BETWEEN)
         return "\n\n".join([*graphs, *self.left])
@@ -93,7 +99,9 @@ def report(compiled: Any) -> Report:
     """The report of a compiled module or function, of the backend, or of a partitioner."""
     found = _told(compiled)
     peak, left = (found.step.meter.peak, told()) if isinstance(found, Backend) else (0, ())
-    return Report(tuple(_of(plan, peak or None) for plan in _plans(found)), left)
+    plans = _plans(found)
+    served = not plans and isinstance(found, InductorPartitioner) and found.looked_up
+    return Report(tuple(_of(plan, peak or None) for plan in plans), left, served)
 
 
 def save_joint(compiled: Any, path: Path | str, graph: int = 0) -> None:

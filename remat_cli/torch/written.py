@@ -1,6 +1,7 @@
 """Plans of a graph whose code Inductor has written, each with the peak of that code.
 
-Invariant: a peak only ranks plans: the code of one that is used is written anew, by the torch at hand.
+Invariant: a peak is of code that the torch at hand wrote under the settings at hand. Graphs of other ops may have the
+same problem, so the code of a plan that is used is written anew.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 import torch
 
 from remat_cli.results.store import Store, folder, key_of
+from remat_cli.torch.private import inductor_settings
 from remat_cli.torch.remembering import Order, key, legal
 from solvers.problem import Problem
 
@@ -29,7 +31,7 @@ WRITTEN: dict[str, Written] = {}  # of this process
 
 
 def place_of(problem: Problem) -> str:
-    return key_of({"graph": key(problem), "written by": str(torch.__version__)})
+    return key_of({"graph": key(problem), "written by": str(torch.__version__), "settings": inductor_settings()})
 
 
 def recall_written(problem: Problem) -> Written:

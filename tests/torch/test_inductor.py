@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import warnings
+from pathlib import Path
 
 import pytest
 import torch
@@ -146,3 +147,21 @@ def test_what_inductors_code_holds_keeps_to_the_budget() -> None:
     assert plan.told is not None, plan.why
     assert plan.told.peak <= plan.told.budget < plan.told.whole
     assert not plan.over
+
+
+@pytest.mark.slow
+def test_code_that_torchs_own_cache_serves_is_reported_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    torch.manual_seed(0)
+    module, given = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 8)), torch.randn(4, 8)
+    told = []
+    for _ in range(2):
+        torch._dynamo.reset()
+        asked = partitioner("100%", time_limit=1)
+        assert "no graph was compiled" in str(report(asked))
+        with config.patch(custom_partitioner_fn=asked, fx_graph_cache=True):
+            torch.compile(module, dynamic=False)(given).sum().backward()
+        told.append(report(asked))
+    assert len(told[0].graphs) == 1
+    assert not told[1].graphs
+    assert "torch's own cache served" in str(told[1])
