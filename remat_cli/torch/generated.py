@@ -26,6 +26,7 @@ from remat_cli.torch.private import (
     FakeTensorMode,
     GraphLowering,
     compile_fx,
+    inductor_config,
     ir,
     without_modes,
 )
@@ -105,7 +106,8 @@ def _write(module: fx.GraphModule, inputs: Sequence[Any], visible: list[int], la
     module = copy_of(module)
     next(iter(module.graph.find_nodes(op="output"))).meta["user_visible_output_idxs"] = visible
     options: Any = {"cudagraphs": compile_fx.BoxedBool(False), "is_backward": late, "graph_id": 0}
-    with mock.patch.object(GraphLowering, "compile_to_module", stop), without_modes(), DebugContext():
+    plain = inductor_config.patch({"cpp.simdlen": 1})  # kernels of vectors too would take a third of the time
+    with mock.patch.object(GraphLowering, "compile_to_module", stop), without_modes(), DebugContext(), plain:
         try:
             compile_fx._InProcessFxCompile().codegen_and_compile(module, inputs, (), options)
         except _Written as done:
