@@ -17,7 +17,7 @@ from remat_cli.pieces.table import ANY, Allowed, Table
 
 OVER_TIMES = 1.3  # times as wide as asked: what a piece may be for the sake of its borders
 TIGHTER = (0.75, 0.5)
-CUTTING_ROUNDS = 12  # regions that are cut one after the other
+CUTTING_ROUNDS = 48  # regions that are cut one after the other: a deep encoder has one in each layer
 MOST_PIECES = 6_000  # ops that are pieces, all together: with more, a graph takes minutes to write and longer to plan
 
 Wanted = Callable[[InPieces], Iterable[str]]  # the values to be cut, those first that matter most

@@ -163,6 +163,23 @@ def test_keys_that_come_in_pieces_are_read_whole_where_queries_are_cut() -> None
         np.testing.assert_allclose(other, one, rtol=1e-4, atol=1e-5)
 
 
+def test_regions_that_are_apart_are_all_cut() -> None:
+    """As the layers of an encoder are, of which there may be two dozen."""
+    count, nodes, inputs, outputs = 24, [], [], []
+    for k in range(count):
+        inputs.append(helper.make_tensor_value_info(f"x{k}", 1, [64, 8]))
+        outputs.append(helper.make_tensor_value_info(f"y{k}", 1, [64, 8]))
+        nodes.append(helper.make_node("Transpose", [f"x{k}"], [f"t{k}"]))
+        nodes.append(helper.make_node("MatMul", [f"x{k}", f"t{k}"], [f"scores{k}"]))
+        nodes.append(helper.make_node("MatMul", [f"scores{k}", f"x{k}"], [f"y{k}"]))
+    graph = helper.make_graph(nodes, "apart", inputs, outputs)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    whole = ingest_content(model.SerializeToString())
+    found = narrowed(whole, whole.values["scores0"].bytes // 4)
+    assert len(found.regions) == count
+    assert not [name for name in found.made.graph.values if name in {f"scores{k}" for k in range(count)}]
+
+
 def test_a_value_that_cannot_be_cut_is_named() -> None:
     image = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [8, 8])
     node = helper.make_node("Det", ["x"], ["y"], name="det")
