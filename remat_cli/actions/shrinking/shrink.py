@@ -22,7 +22,7 @@ from remat_cli.actions.shrinking.child import STOCK as STOCK_SESSION
 from remat_cli.actions.shrinking.child import STRICT
 from remat_cli.actions.shrinking.choosing import Recommended, choose
 from remat_cli.actions.shrinking.meter import Failed
-from remat_cli.actions.shrinking.metering import SessionOf, WayTrials
+from remat_cli.actions.shrinking.metering import SLOW_NS, SessionOf, WayTrials
 from remat_cli.actions.shrinking.plans import (
     Free,
     Wanted,
@@ -58,7 +58,7 @@ FEWER = {"in fewer pieces": 0.4, "in few pieces": 0.75}  # how far from pieces t
 WORTH_TRYING = 1.2  # times what pieces hold: less is hardly another plan
 PIECES_SHARE, LAST_SHARE = 0.4, 0.8  # for pieces; and for exact ones where bits changed, or fewer where they take long
 CUTTING_SHARE = 0.7  # of the time for pieces, before they are ordered in this machine's layouts
-RUNS_FOR_A_WAY = 9  # about as many runs as one way is tried with, its places included
+RUNS_FOR_A_WAY, OF_SLOW_ONES = 9, 5  # about as many runs as one way is tried with, its places included
 
 
 @dataclass(slots=True)
@@ -260,7 +260,7 @@ class _Search:
     @property
     def seconds(self) -> float:
         """About how long it takes to try a plan."""
-        return RUNS_FOR_A_WAY * self.first.ns / 1e9
+        return (RUNS_FOR_A_WAY if self.first.ns <= SLOW_NS else OF_SLOW_ONES) * self.first.ns / 1e9
 
     def takes_long(self, tried: TriedWay) -> bool:
         return tried.ns > (1 + self.work.asked.slower) * self.first.ns
