@@ -68,7 +68,13 @@ def optimize(
         written = Path(folder) / "optimized.onnx"
         options.optimized_model_filepath = str(written)
         try:
-            ort.InferenceSession(content, options, [PROVIDERS[provider]], disabled_optimizers=list(without))
+            made = ort.InferenceSession(content, options, [PROVIDERS[provider]], disabled_optimizers=list(without))
         except failures() as error:
             raise refusal(error) from error
-        return onnx.load(str(written), load_external_data=False)
+        model = onnx.load(str(written), load_external_data=False)
+    taken = {one.name for one in (*made.get_inputs(), *made.get_overridable_initializers(), *model.graph.initializer)}
+    inputs = [given for given in model.graph.input if given.name in taken]
+    if len(inputs) < len(model.graph.input):  # IR version 3 lists constants as inputs, merged ones too
+        del model.graph.input[:]
+        model.graph.input.extend(inputs)
+    return model
