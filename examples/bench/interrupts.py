@@ -53,6 +53,7 @@ def words(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--moments", type=int, default=20, help="of each face")
     parser.add_argument("--seconds", type=float, default=8.0, help="of one solve")
     parser.add_argument("--faces", nargs="*", default=FACES, choices=FACES)
+    parser.add_argument("--numbers", type=int, nargs="*", help="only these of the moments are measured again")
     parser.add_argument("--seed", type=int, default=0)
 
 
@@ -62,7 +63,8 @@ def rows(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
         whole = interrupted(face, None, asked.seconds)["seconds"]
         for number in range(asked.moments):
             moment = round(draw.uniform(0, whole), 2)
-            yield {"face": face, "number": number, **interrupted(face, moment, asked.seconds)}
+            if asked.numbers is None or number in asked.numbers:
+                yield {"face": face, "number": number, **interrupted(face, moment, asked.seconds)}
 
 
 def conclude(known: list[dict[str, Any]]) -> None:
