@@ -10,7 +10,6 @@ from solvers.methods.auto import roomier, walking
 from solvers.methods.auto.annealing import Annealing
 from solvers.methods.auto.lowest import LeastPeak
 from solvers.methods.auto.raising import Raising
-from solvers.methods.auto.reoptimizing import Mend, Stretching
 from solvers.methods.auto.within import Within
 from solvers.methods.exact import improve
 
@@ -27,7 +26,7 @@ def _values(owner: Any, **values: Any) -> Callable[[], None]:
     return switch
 
 
-OPERATORS = (Annealing, walking.EvictionWalks, roomier.Roomier, Stretching, Mend, LeastPeak, Within, Raising)
+OPERATORS = (Annealing, walking.EvictionWalks, roomier.Roomier, LeastPeak, Within, Raising)
 PARTS: dict[str, Callable[[], None]] = {
     **{operator.name: _never_ready(operator) for operator in OPERATORS},
     "lazy orders": _values(walking, lazy_orders=lambda problem: [list(range(len(problem.nodes)))] * 2),

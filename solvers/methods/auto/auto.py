@@ -1,8 +1,8 @@
 """The default method: a pool of orders, a few operators that better them, and a scheduler that gives work by gain.
 
-Operators find orders or raise the bound over all orders: annealing, walks, larger budgets, stretches, mending, the
-least peak while nothing fits, the exact search within one order, and a relaxation without an order. The search ends
-when cost and bound meet, when patience is lost, or when nobody has anything left to do.
+Operators find orders or raise the bound over all orders: annealing, walks, larger budgets, the least peak while nothing
+fits, the exact search within one order, and a relaxation without an order. The search ends when cost and bound meet,
+when patience is lost, or when nobody has anything left to do.
 
 Invariant: `bound_any_order` holds for every schedule, `bound` for all that first compute the ops in the order of the
 schedule returned. Work decides the next step, never seconds: without a time-out only the seed decides.
@@ -19,7 +19,6 @@ from solvers.methods.auto.annealing import Annealing
 from solvers.methods.auto.lowest import LeastPeak
 from solvers.methods.auto.question import SearchQuestion
 from solvers.methods.auto.raising import Raising
-from solvers.methods.auto.reoptimizing import Mend, Stretching
 from solvers.methods.auto.roomier import Roomier
 from solvers.methods.auto.scheduler import Scheduler
 from solvers.methods.auto.walking import EvictionWalks
@@ -55,7 +54,7 @@ class Auto:
     def __init__(self, problem: Problem, budget: int, limits: Limits, part: bool = False) -> None:
         self.asked = asked = SearchQuestion(problem, budget, limits)
         self.within, self.raising, annealing = Within(asked), Raising(asked), Annealing(asked)
-        finders = (EvictionWalks(asked), LeastPeak(asked), Mend(asked), Stretching(asked))
+        finders = (EvictionWalks(asked), LeastPeak(asked))
         roomier = () if part else (Roomier(asked, best_of_pass),)
         operators = (*finders, *roomier, self.within, self.raising)
         self.scheduler = Scheduler(asked, operators, annealing)
