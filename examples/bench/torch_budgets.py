@@ -5,7 +5,7 @@ the plan holds (`said`) and what the step's meter saw (`metered`). `held` is wha
 meter of all ops, autograd's among them, with parameters that no graph reads; `allocated` is what torch's profiler saw
 the allocator give out. `bits` are those of eager, of `aot_eager`, or nobody's. `more`: the bytes by which a step holds
 more than one with more budget in the same turn. `heard`: the warnings. `compile`: processor seconds of the first step,
-by those of torch's own.
+by those of torch's own. `failed`: the step ended with an error, as torch's own does where `torch_fails`.
 
 With `--inductor` Inductor makes the kernels, `bits` is the largest difference of a gradient by its largest value, and
 torch's own step has a row too, as budget 100 of the way `torch`. Needs timm, transformers, diffusers and peft. Searches
@@ -80,8 +80,9 @@ class Subject:
         self.made, self.moves = made, moves
         self.eager = step(*self.fresh(), made[1])
         run, module = self.compiled(self.stock)
-        began = spent()
-        self.by_torch = step(run, module, made[1])
+        began, self.by_torch = spent(), list[Any]()
+        with suppress(RuntimeError):  # torch's own, of graphs that it makes and cannot run
+            self.by_torch = step(run, module, made[1])
         self.seconds = spent() - began  # of torch's own first step
 
     def rows(self, shares: list[int]) -> Iterator[Row]:
@@ -89,7 +90,12 @@ class Subject:
             with nothing_known():
                 seen: list[Row] = []
                 for share in sorted(shares, reverse=way == "down"):
-                    row = self.row(share)
+                    try:
+                        row = self.row(share)
+                    except RuntimeError as error:
+                        failed = str(error).splitlines()[0]
+                        yield {"way": way, "budget": share, "failed": failed, "torch_fails": not self.by_torch}
+                        continue
                     more = [one for one in seen if one["budget"] > share]
                     less = [one for one in seen if one["budget"] < share]
                     over = [row["held"] - one["held"] for one in more] + [one["held"] - row["held"] for one in less]
@@ -144,7 +150,9 @@ class Subject:
         return outer.meter.peak
 
     def compared(self, own: list[Any]) -> Any:
-        return "eager" if same(own, self.eager) else "aot_eager" if same(own, self.by_torch) else "nobody's"
+        if same(own, self.eager):
+            return "eager"
+        return "aot_eager" if self.by_torch and same(own, self.by_torch) else "nobody's"
 
 
 class ThroughInductor(Subject):
