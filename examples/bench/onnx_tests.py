@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -190,7 +191,7 @@ def rows(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
 
 def counted(way: str, limit: float, trials: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    reasons = Counter(row["why"].split(":")[-1].strip()[:60] for row in trials if "why" in row)
+    reasons = Counter(re.sub(r"'[^']*'|\d+", "...", row["why"])[:80] for row in trials if "why" in row)
     return {
         "way": way,
         "limit": limit,
