@@ -92,7 +92,7 @@ class Verified:
     def _said(self) -> str:
         if self.faults:
             return f"not as promised: {'; '.join(self.faults)}"
-        return f"not known: {'; '.join(self.unknown)}" if self.unknown else "the plan does as promised"
+        return f"not known: {'; '.join(self.unknown)}" if self.unknown else "as promised"
 
     def __repr__(self) -> str:
         held = ", ".join(f"{name} {before} to {after}" for name, before, after, _ in self._figures())

@@ -26,6 +26,7 @@ from remat_cli.torch.private import (
     FakeTensorMode,
     GraphLowering,
     compile_fx,
+    hint_of,
     inductor_config,
     ir,
     without_modes,
@@ -149,7 +150,7 @@ def _strides(graph: GraphLowering, output: Any) -> list[int] | None:
     """The strides of an output in Inductor's layout; None for what is no tensor."""
     if not isinstance(output, ir.IRNode) or not output.has_tensor_output():
         return None
-    return [graph.sizevars.optimization_hint(length) for length in output.get_stride()]
+    return [hint_of(graph.sizevars, length) for length in output.get_stride()]
 
 
 def _outputs(module: fx.GraphModule) -> list[Any]:

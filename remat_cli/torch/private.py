@@ -68,6 +68,12 @@ def inductor_settings() -> str:
     return repr(sorted((name, repr(value)) for name, value in found.items() if name != "custom_partitioner_fn"))
 
 
+def hint_of(sizes: Any, length: Any) -> int:
+    """How long Inductor takes something to be; older versions name that otherwise."""
+    found = getattr(sizes, "optimization_hint", None) or sizes.size_hint
+    return int(found(length))
+
+
 def opaque_apart(nodes: list[Any]) -> tuple[list[Any], dict[str, Any]]:
     """Saved nodes without those that are no tensors, and the argument for those: where torch takes both together there
     is none."""
