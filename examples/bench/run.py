@@ -64,6 +64,11 @@ def _described(name: str) -> str:
     return f"{name:16} {duty}  [{', '.join(commits) or 'no results'}]"
 
 
+def _without_places(words: list[str]) -> str:
+    """What was asked, files by their names: where they lie is this machine's."""
+    return " ".join(Path(word).name if Path(word).is_absolute() else word for word in words)
+
+
 def read(path: Path) -> list[Row]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
 
@@ -81,7 +86,7 @@ def run(name: str, words: list[str]) -> None:
     machine = _machine()
     begun = _spent()
     for row in bench.rows(asked):
-        full = {**row, "cpu": round(_spent() - begun, 1), **machine, **_now(), "asked": " ".join(words)}
+        full = {**row, "cpu": round(_spent() - begun, 1), **machine, **_now(), "asked": _without_places(words)}
         known[_key(bench, full)] = full
         print(json.dumps(row), flush=True)
         asked.output.parent.mkdir(exist_ok=True)
