@@ -65,26 +65,26 @@ class NoPlan(NoSchedule):
     kind = "no plan"
 
 
-class Unfinished(RematError):
-    """Time was up before it was known whether a plan does as it promised. `report`: all that was measured."""
+class NotVerified(RematError):
+    """`report`: all that was measured."""
+
+    def __init__(self, says: str, report: object = None) -> None:
+        super().__init__(says)
+        self.report = report
+
+
+class Unfinished(NotVerified):
+    """Time was up before it was known whether a plan does as it promised."""
 
     code = 5
     kind = "unfinished"
 
-    def __init__(self, says: str, report: object = None) -> None:
-        super().__init__(says)
-        self.report = report
 
-
-class Mismatch(RematError):
-    """The rewritten model does not do what its plan promised. `report`: all that was measured."""
+class Mismatch(NotVerified):
+    """The rewritten model does not do what its plan promised."""
 
     code = 6
     kind = "mismatch"
-
-    def __init__(self, says: str, report: object = None) -> None:
-        super().__init__(says)
-        self.report = report
 
 
 LISTED = 60  # names that a message lists at most

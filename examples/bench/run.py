@@ -23,6 +23,7 @@ import platform
 import resource
 import subprocess
 import sys
+import sysconfig
 import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -31,6 +32,7 @@ from typing import Any
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 RESULTS = HERE / "results"
+PACKAGES = sysconfig.get_paths()["purelib"]  # a warning may name a place there, which is this machine's
 TOLD = ("onnxruntime", "onnxruntime-gpu", "pyscipopt", "torch")  # whose versions a line names
 Row = dict[str, Any]
 
@@ -90,7 +92,8 @@ def run(name: str, words: list[str]) -> None:
         known[_key(bench, full)] = full
         print(json.dumps(row), flush=True)
         asked.output.parent.mkdir(exist_ok=True)
-        asked.output.write_text("".join(json.dumps(one) + "\n" for one in known.values()))
+        lines = "".join(json.dumps(one) + "\n" for one in known.values())
+        asked.output.write_text(lines.replace(f"{PACKAGES}/", "").replace(f"{ROOT}/", ""))
         begun = _spent()
     if hasattr(bench, "conclude"):
         bench.conclude(list(known.values()))
