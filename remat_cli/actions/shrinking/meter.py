@@ -14,6 +14,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryFile
+from time import monotonic, sleep
 from types import TracebackType
 from typing import Any
 
@@ -21,6 +22,8 @@ from remat_cli.errors import BadInput
 from solvers.clock import Clock
 
 LOOK_SECONDS = 0.2  # seconds between two looks at the clock
+REST_SECONDS = 2.0  # at most, for threads that spin after a run: onnxruntime's do for some 20 ms
+REST_LOOK_SECONDS = 0.001
 NO_COUNT = "shrink reads what a process holds from /proc, which is on Linux alone"
 
 
@@ -79,6 +82,12 @@ class MeteredProcess:
         self.times.append(int(self._ask(["run"])["ns"]))
         return self.times[-1]
 
+    def rest(self) -> None:
+        """Wait until its threads sleep: those that still spin after a run would take a core from another process."""
+        begun = monotonic()
+        while self._is_awake() and monotonic() - begun < REST_SECONDS:
+            sleep(REST_LOOK_SECONDS)
+
     def keep(self, path: Path) -> None:
         self._ask(["keep", str(path)])
 
@@ -98,6 +107,13 @@ class MeteredProcess:
     @property
     def _proc(self) -> Path:
         return Path(f"/proc/{self.process.pid}")
+
+    def _is_awake(self) -> bool:
+        try:
+            stats = [path.read_text() for path in (self._proc / "task").glob("*/stat")]
+        except OSError:  # a thread is gone
+            return True
+        return any(stat.rpartition(")")[2].split()[0] == "R" for stat in stats)
 
     def _count(self, name: str) -> int:
         try:

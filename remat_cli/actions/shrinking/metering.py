@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from statistics import median
 from time import monotonic
 
 import numpy as np
@@ -18,7 +19,7 @@ from remat_cli.actions.shrinking.ways import Outputs, RunWay, TriedWay, compared
 from solvers.clock import Clock
 
 MOST_RUNS = 20  # after the first, which makes what later ones find
-RUNS_SECONDS = 2.5  # as many runs as these have room for, and at least one
+RUNS_SECONDS, TURNS_SECONDS = 2.5, 5.0  # as many runs, or runs of two in turns, as these have room for, at least one
 SLOW_NS = 10_000_000_000  # runs that take longer are not made in turns, which would take three more of each way
 ROOM = 1.2  # times what the first way holds must be free, where it runs beside another
 
@@ -97,7 +98,8 @@ class WayTrials:
             return [stored[name] for name in stored.files]
 
     def _in_turns(self, program: MeteredProcess, found: TriedWay, clock: Clock) -> int:
-        """ns of its run, by how it compares with the first way at the same time."""
+        """ns of its run, by how it compares with the first way at the same time: of each two runs, one after another,
+        the second as a share of the first, and of these the median. A burst of other work meets some runs alone."""
         assert self.first is not None
         run, first = self.first
         if first.ns > SLOW_NS or free_memory(find("cpu")) < ROOM * first.peak:
@@ -105,17 +107,19 @@ class WayTrials:
         with MeteredProcess(run.model, run.session, self.feeds, clock, run.threads) as other:
             other.make()
             other.run()
-            own = []
-            for _ in _turns():
-                other.run()
-                own.append(program.run())
-        return round(first.ns * min(own) / max(1, min(other.times[1:])))
+            shares = []
+            for _ in _turns(TURNS_SECONDS):
+                program.rest()
+                before = other.run()
+                other.rest()
+                shares.append(program.run() / max(1, before))
+        return round(first.ns * median(shares))
 
 
-def _turns() -> Iterator[None]:
+def _turns(seconds: float = RUNS_SECONDS) -> Iterator[None]:
     """At least one turn, and as many as there is room for."""
     begun = monotonic()
     for turn in range(MOST_RUNS):
-        if turn and monotonic() - begun > RUNS_SECONDS:
+        if turn and monotonic() - begun > seconds:
             return
         yield

@@ -75,6 +75,16 @@ def test_a_process_is_metered_from_outside(model: Path, tmp_path: Path) -> None:
     assert program.process.poll() is not None
 
 
+def test_threads_that_spin_after_a_run_take_no_core_from_another_program(model: Path, tmp_path: Path) -> None:
+    ready = prepare(model, ShrinkQuestion(), tmp_path)
+    with MeteredProcess(model, LEAN_SESSION, ready.feeds, Clock(300)) as program:
+        program.make()
+        program.run()
+        program.rest()
+        threads = Path(f"/proc/{program.process.pid}/task").glob("*/status")
+        assert not [text for text in (path.read_text() for path in threads) if "State:\tR" in text]
+
+
 def test_a_program_that_cannot_run_says_why_and_one_that_is_late_is_ended(model: Path, tmp_path: Path) -> None:
     ready = prepare(model, ShrinkQuestion(), tmp_path)
     broken = tmp_path / "broken.onnx"
