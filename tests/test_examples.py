@@ -10,7 +10,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import onnx
 import pytest
+
+import remat_cli as remat
 
 ROOT = Path(__file__).parents[1]
 
@@ -73,3 +77,28 @@ def test_the_readmes_lines_in_other_languages_run_as_they_stand(language: str, c
     assert row["same"]
     assert row["within"]
     assert max(row["peak"]) < min(row["peak_before"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language, compiler", [("cpp", "g++"), ("csharp", "mcs")])
+def test_what_shrink_writes_for_c_runs_by_the_pages_lines(language: str, compiler: str, tmp_path: Path) -> None:
+    """Its weights are more than it holds at once."""
+    library = os.environ.get(LIBRARIES[language])
+    if library is None or shutil.which(compiler) is None:
+        pytest.skip(f"there is no {compiler} here, or {LIBRARIES[language]} does not say where onnxruntime's part is")
+    model, mb, make = tmp_path / "m.onnx", 1 << 20, onnx.helper.make_node
+    widths = [960 + 16 * k for k in range(13)]  # values of one size would share two buffers, and nothing be asked for
+    values = [onnx.helper.make_tensor_value_info(f"x{k}", 1, [4, widths[k]]) for k in (0, 12)]
+    weights = [np.full(pair, 1e-3, np.float32) for pair in zip(widths, widths[1:])]
+    stored = [onnx.numpy_helper.from_array(array, f"w{k}") for k, array in enumerate(weights)]
+    nodes = [make("MatMul", [f"x{k}", f"w{k}"], [f"x{k + 1}"]) for k in range(12)]
+    graph = onnx.helper.make_graph(nodes, "m", values[:1], values[1:], stored)
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=8), model)
+    found = remat.shrink(model, target="c", max_slower="10000%", cache=False)
+    small = next(file for file in found.files if file.suffix == ".onnx")
+    command = [sys.executable, str(ROOT / "examples" / language / "shrunk.py"), library, str(small)]
+    own = {**os.environ, "PYTHONPATH": str(ROOT)}
+    row = json.loads(subprocess.run(command, env=own, capture_output=True, text=True, check=True).stdout)
+    assert row["same"]
+    assert not row["missed"]
+    assert row[language] < 36 * mb  # of 48

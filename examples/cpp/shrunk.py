@@ -6,6 +6,7 @@
 HEADERS: as for run.py. Inputs are random, by the seed 0. `cpp`: what the process grew by, its session and its runs
 included, in bytes; `ms`: its fastest run. `python`, `python_ms`: the same of a process in Python with the same files,
 as `remat shrink` meters it. `same`: whether both gave the same bits. `missed`: requests that had no place.
+`examples/csharp/shrunk.py` has the same rows of a program in C#, with `csharp` in place of `cpp`.
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ from __future__ import annotations
 import argparse
 import json
 import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from onnx import helper
 
+from examples.cpp.run import blocks, native_library
 from profiles import device as devices
 from remat_cli.actions.placing import write_sources
 from remat_cli.actions.shrinking.child import IN_C
@@ -34,9 +36,14 @@ HERE = Path(__file__).parent
 RUNS = 6
 
 
-def compiled(headers: Path, folder: Path) -> Path:
-    from run import blocks, native_library
+class Program(NamedTuple):
+    """The words that run it, and the name of its language in a row."""
 
+    words: list[str]
+    language: str
+
+
+def compiled(headers: Path, folder: Path) -> Program:
     options, _, places, run = blocks()
     places = places.replace('"train.disabled.remat.places"', "given[4]")
     text = (HERE / "infer.cpp").read_text().replace("  OPTIONS\n", options)
@@ -48,7 +55,7 @@ def compiled(headers: Path, folder: Path) -> Path:
     sources = [str(folder / "infer.cpp"), str(folder / "remat_places.o"), str(library)]
     linked = [f"-Wl,-rpath,{folder}", "-ldl", "-lpthread", "-o", str(folder / "infer")]
     subprocess.run(["g++", "-std=c++17", "-O1", f"-I{headers}", *sources, *linked], check=True)
-    return folder / "infer"
+    return Program([str(folder / "infer")], "cpp")
 
 
 def written(feeds: dict[str, np.ndarray], folder: Path) -> Path:
@@ -63,11 +70,11 @@ def written(feeds: dict[str, np.ndarray], folder: Path) -> Path:
     return folder / "feeds"
 
 
-def row(model: Path, program: Path, folder: Path) -> dict[str, Any]:
+def row(model: Path, program: Program, folder: Path) -> dict[str, Any]:
     threads = devices.find("cpu").threads
     feeds, out = written(feeding.draw_feeds(ingest(model), 0), folder), folder / "out"
-    words = map(str, (program, model, feeds, out, placesfile.beside(model), threads, RUNS))
-    done = subprocess.run([*words], check=True, capture_output=True, text=True)
+    words = map(str, (model, feeds, out, placesfile.beside(model), threads, RUNS))
+    done = subprocess.run([*program.words, *words], check=True, capture_output=True, text=True)
     grew, fastest, missed = map(int, done.stdout.split())
     with MeteredProcess(model, IN_C, folder / "feeds.npz", Clock(FOREVER_SECONDS), threads) as other:
         other.make()
@@ -79,7 +86,7 @@ def row(model: Path, program: Path, folder: Path) -> dict[str, Any]:
         right = b"".join(np.ascontiguousarray(results[name]).tobytes() for name in results.files)
     return {
         "model": model.stem,
-        "cpp": 1024 * grew,
+        program.language: 1024 * grew,
         "python": held,
         "share": round(1024 * grew / held, 3),
         "ms": fastest / 1e3,
@@ -89,17 +96,17 @@ def row(model: Path, program: Path, folder: Path) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    reads = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    reads.add_argument("headers", type=Path, metavar="HEADERS")
+def main(says: str | None, takes: str, compiled: Callable[[Path, Path], Program]) -> None:
+    """`takes`: what the compiler needs of ONNX Runtime."""
+    reads = argparse.ArgumentParser(description=says, formatter_class=argparse.RawDescriptionHelpFormatter)
+    reads.add_argument("library", type=Path, metavar=takes)
     reads.add_argument("models", nargs="+", type=Path, metavar="MODEL")
     asked = reads.parse_args()
-    sys.path.insert(0, str(HERE))
     with TemporaryDirectory() as scratch:
-        program = compiled(asked.headers, Path(scratch))
+        program = compiled(asked.library, Path(scratch))
         for model in asked.models:
             print(json.dumps(row(model, program, Path(scratch))), flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    main(__doc__, "HEADERS", compiled)

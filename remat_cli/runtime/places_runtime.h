@@ -23,6 +23,7 @@ enum {
 };
 
 static void *memory_info;
+static const OrtApiBase *known_base; /* the one that the allocator was made known with */
 static void *host_alloc(OrtAllocator *self, size_t size) { (void)self; return take(size, 0); }
 static void host_free(OrtAllocator *self, void *address) { (void)self; give_back(address, 0); }
 static const void *host_info(const OrtAllocator *self) { (void)self; return memory_info; }
@@ -47,6 +48,7 @@ static void *registered_once(const OrtApiBase *base, int must_stay) {
     lock_it(&once);
     if (!done) status = registered(base->GetApi(API_VERSION), must_stay);
     done = !status;
+    if (done && !known_base) known_base = base;
     unlock_it(&once);
     return status;
 }
@@ -55,10 +57,12 @@ API OrtStatus *remat_places_register(const OrtApiBase *base) { return registered
 
 /* The memory is where the weights' file is mapped. Values are made once, whichever sessions read them. */
 API OrtStatus *remat_places_weights(RematPlaces *places, const OrtApiBase *base, OrtSessionOptions *options) {
-    const void *const *api = base->GetApi(API_VERSION);
     Weights *weights = &places->weights;
+    const void *const *api;
     void *status = NULL;
-    if (!weights->base || !memory_info) return NULL;
+    if (!base) base = known_base;
+    if (!weights->base || !memory_info || !base) return NULL;
+    api = base->GetApi(API_VERSION);
     weights->release = (ReleaseValue)api[RELEASE_VALUE];
     for (size_t k = 0; k < weights->count && !status; k++) {
         Weight *one = weights->stored + k;

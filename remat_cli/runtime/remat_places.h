@@ -8,7 +8,7 @@
        Ort::ThrowOnError(remat_places_weights(places, OrtGetApiBase(), options));  before the session is made
        remat_places_begin(places);                                 around each run, on the thread that runs
        session.Run(...);
-       remat_places_end(places);
+       remat_places_end();
 
    Results are the same with places and without, whatever a run asks for: a request that is not the one that was
    planned gets memory of its own, and remat_places_missed counts it. */
@@ -35,7 +35,8 @@ RematPlaces *remat_places_open(const char *path);
 
 /* Have a session with these options read its weights in memory of the places, if they name a file of weights: runs then
    let go of them, and few of them are in memory at once. After remat_places_register, and before the session is made.
-   The places must outlive the session. NULL where that was done, or there is nothing to do; else ONNX Runtime's status. */
+   The places must outlive the session. `base`: NULL for the one that the allocator was made known with, as in C#. NULL
+   where that was done, or there is nothing to do; else ONNX Runtime's status. */
 OrtStatus *remat_places_weights(RematPlaces *places, const OrtApiBase *base, OrtSessionOptions *options);
 
 /* Before a run, on its thread. 0 if there is no memory for the block: the run goes on in memory of its own. */
