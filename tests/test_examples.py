@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -89,7 +90,7 @@ def test_what_shrink_writes_for_c_runs_by_the_pages_lines(language: str, compile
     model, mb, make = tmp_path / "m.onnx", 1 << 20, onnx.helper.make_node
     widths = [960 + 16 * k for k in range(13)]  # values of one size would share two buffers, and nothing be asked for
     values = [onnx.helper.make_tensor_value_info(f"x{k}", 1, [4, widths[k]]) for k in (0, 12)]
-    weights = [np.full(pair, 1e-3, np.float32) for pair in zip(widths, widths[1:])]
+    weights = [np.full(pair, 1e-3, np.float32) for pair in pairwise(widths)]
     stored = [onnx.numpy_helper.from_array(array, f"w{k}") for k, array in enumerate(weights)]
     nodes = [make("MatMul", [f"x{k}", f"w{k}"], [f"x{k + 1}"]) for k in range(12)]
     graph = onnx.helper.make_graph(nodes, "m", values[:1], values[1:], stored)
