@@ -21,13 +21,14 @@ from remat_cli.checking.feeds import hold_to_inputs
 from remat_cli.checking.processes import Bench
 from remat_cli.checking.trying import in_file
 from remat_cli.ingest import graph_of
-from remat_cli.ingest.shapes import UnknownSize
+from remat_cli.ingest.shapes import EVERY_AXIS, UnknownSize
 from remat_cli.model.graph import Graph
 from remat_cli.model.signatures import feeds_of, ops_of
 from remat_cli.onnx_graph.walk import captures
 
 Dims = Mapping[str, int]
 Read = Callable[[Dims], Graph]
+Places = Collection[tuple[str, int]]  # values and their axes
 
 SEEN_VALUES = 32  # values of such sizes, each of which takes a run
 SEEING_ROUNDS = 3  # until a run of the whole makes the sizes that it was fed for
@@ -40,6 +41,7 @@ def graph_as_seen(read: Read, dims: Dims, device: Device, fed: Mapping[str, Any]
     """The graph; the sizes (`value:axis`) that had to be seen for it are among its `dims`. `fed`: the inputs of the
     runs that show them; by default random ones."""
     seen: dict[str, int] = {}
+    places: list[tuple[str, int]] = []
     for _ in range(SEEN_VALUES):
         try:
             graph = read({**dims, **seen})
@@ -47,8 +49,9 @@ def graph_as_seen(read: Read, dims: Dims, device: Device, fed: Mapping[str, Any]
             if unknown.model is None or not (sizes := _see_sizes(unknown, {**dims, **seen}, device, fed)):
                 raise
             seen |= sizes
+            places += unknown.places
         else:
-            return _see_again(read, graph, dims, seen, device, fed) if seen else graph
+            return _see_again(read, graph, dims, seen, places, device, fed) if seen else graph
     return read({**dims, **seen})
 
 
@@ -72,17 +75,16 @@ def _see_sizes(unknown: UnknownSize, dims: Dims, device: Device, fed: Mapping[st
     assert unknown.model is not None
     model = up_to(unknown.model, [name for name, _ in unknown.places])
     made = {name for node in model.graph.node for name in node.output}
-    any_size = {f"{name}:{axis}": 1 for name, axis in unknown.places}
+    any_size = {f"{name}:{max(0, axis)}": 1 for name, axis in unknown.places}
     known = {name: size for name, size in dims.items() if name.rpartition(":")[0] in made}
     graph = graph_of(model, unknown.path, dims={**known, **any_size})
     return _run(graph, unknown.places, device, fed)
 
 
 def _see_again(
-    read: Read, graph: Graph, dims: Dims, seen: dict[str, int], device: Device, fed: Mapping[str, Any] | None
+    read: Read, graph: Graph, dims: Dims, seen: Dims, places: Places, device: Device, fed: Mapping[str, Any] | None
 ) -> Graph:
     """What inputs are fed depends on all that reads them; so the whole is run once more, with what it will be fed."""
-    places = [(name, int(axis)) for name, _, axis in (key.rpartition(":") for key in seen)]
     for _ in range(SEEING_ROUNDS):
         made = _run(graph, places, device, fed)
         if not made or made == seen:
@@ -92,9 +94,7 @@ def _see_again(
     return graph
 
 
-def _run(
-    graph: Graph, places: Collection[tuple[str, int]], device: Device, fed: Mapping[str, Any] | None
-) -> dict[str, int]:
+def _run(graph: Graph, places: Places, device: Device, fed: Mapping[str, Any] | None) -> dict[str, int]:
     """The sizes of values along axes in a run; none where it does not run."""
     ops = ops_of(graph)
     asked = onnx.ModelProto()
@@ -112,7 +112,12 @@ def _run(
         if reply.refused or reply.failed:
             return {}
         made = dict(zip(names, bench.results("seen.npz"), strict=True))
-    return {f"{name}:{axis}": int(made[name].shape[axis]) for name, axis in places}
+    return {
+        f"{name}:{axis}": int(made[name].shape[axis])
+        for name, asked in places
+        for axis in range(made[name].ndim)
+        if asked in (axis, EVERY_AXIS)
+    }
 
 
 def up_to(model: onnx.ModelProto, values: Collection[str]) -> onnx.ModelProto:

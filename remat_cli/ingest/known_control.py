@@ -14,6 +14,7 @@ from onnx import helper
 from remat_cli.ingest.runtime_types import Partial
 from remat_cli.onnx_graph.constants import constant_tensor
 
+BRANCHES = ("then_branch", "else_branch")
 HANDED_ON = ("Identity", "Cast")
 
 
@@ -82,6 +83,11 @@ def _open_end(node: onnx.NodeProto, constants: Mapping[str, np.ndarray]) -> bool
     return node.op_type == "Loop" and trips(node, constants) is None
 
 
+def branches_of(node: onnx.NodeProto) -> list[onnx.GraphProto]:
+    """Both branches of an If; none of any other op."""
+    return [attribute.g for attribute in node.attribute if attribute.name in BRANCHES] if node.op_type == "If" else []
+
+
 def taken_branch(node: onnx.NodeProto, constants: Mapping[str, np.ndarray]) -> onnx.GraphProto | None:
     """The branch that an If of constant condition takes."""
     condition = constants.get(node.input[0]) if node.op_type == "If" and node.input else None
@@ -100,6 +106,6 @@ def settle_branch(node: onnx.NodeProto, constants: Mapping[str, np.ndarray]) -> 
     found = onnx.NodeProto()
     found.CopyFrom(node)
     for attribute in found.attribute:
-        if attribute.name in ("then_branch", "else_branch"):
+        if attribute.name in BRANCHES:
             attribute.g.CopyFrom(branch)
     return found

@@ -19,15 +19,24 @@ from remat_cli.onnx_graph.walk import captures
 
 @dataclass(slots=True)
 class Loose:
-    """`sizes`: types whose dimensions may change; `contents`: constants that were computed from such sizes."""
+    """`sizes`: types whose dimensions may change; `ranks`: those whose rank may too; `contents`: constants that were
+    computed from such sizes."""
 
     sizes: dict[str, Partial] = field(default_factory=dict)
+    ranks: set[str] = field(default_factory=set)
     contents: set[str] = field(default_factory=set)
+
+    def copy(self) -> Loose:
+        return Loose(dict(self.sizes), set(self.ranks), set(self.contents))
 
     def reaches(self, node: onnx.NodeProto) -> bool:
         if not self.sizes and not self.contents:
             return False
         return any(name in self.sizes or name in self.contents for name in (*node.input, *captures(node)))
+
+    def unranks(self, node: onnx.NodeProto) -> bool:
+        """Whether it reads a value whose rank may change, so that nothing is known of what it makes."""
+        return not self.ranks.isdisjoint((*node.input, *captures(node)))
 
     def types(self, types: Mapping[str, Partial]) -> Mapping[str, Partial]:
         return ChainMap(self.sizes, cast(dict[str, Partial], types))

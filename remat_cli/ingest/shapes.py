@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from itertools import count
 from math import prod
 from pathlib import Path
 from typing import cast
@@ -21,7 +22,7 @@ from onnx import helper, numpy_helper
 
 from remat_cli.errors import BadInput
 from remat_cli.ingest.constants import fold
-from remat_cli.ingest.known_control import body_as_begun, depends_on_data, taken_branch, trips
+from remat_cli.ingest.known_control import body_as_begun, branches_of, depends_on_data, taken_branch, trips
 from remat_cli.ingest.loose import Loose
 from remat_cli.ingest.onnx_inference import (
     INFERENCE_ERRORS,
@@ -42,7 +43,7 @@ from remat_cli.onnx_graph.walk import captures, has_subgraph
 
 
 class UnknownSize(BadInput):
-    """The size of an op's output depends on data; `places` lists the values and axes."""
+    """The size of an op's output depends on data; `places` lists the values and axes, EVERY_AXIS if the rank does."""
 
     def __init__(self, says: str, places: Sequence[tuple[str, int]]) -> None:
         super().__init__(says)
@@ -154,6 +155,9 @@ class _Walk:
 
     def _always(self, node: onnx.NodeProto) -> Mapping[int, Partial]:
         """The types of the node's outputs, as far as they are the same for all data."""
+        if self.loose.unranks(node):
+            self.loose.ranks.update(name for name in node.output if name)
+            return {}
         types, constants = self.loose.types(self.types), self.loose.constants(node, self.constants)
         return self._types_of(node, types, constants)[0]
 
@@ -196,7 +200,7 @@ class _Walk:
         inner = copy(self)
         inner.types, inner.constants = dict(cast(Mapping[str, Type], types)), dict(constants)
         inner.makers, inner.declared = dict(self.makers), {}
-        inner.loose = Loose(dict(self.loose.sizes), set(self.loose.contents))
+        inner.loose = self.loose.copy()
         try:
             for tensor in branch.initializer:
                 inner._store(tensor.name, tensor)
@@ -254,7 +258,7 @@ class _Walk:
         """Complete the type from the model's declarations, then from the user's; refuse a value that is no tensor."""
         declared = self.declared.get(name)
         if found is None:
-            found = declared
+            found = declared or self._of_other_ranks(node, name)
         if found is None:
             no_rule = NO_RANK if has_subgraph(node) else NO_RULE
             raise BadInput(self._unknown(node, name, trouble or no_rule))
@@ -268,6 +272,19 @@ class _Walk:
         keys = [f"{name}:{axis}" if size is None else "" for axis, size in enumerate(sizes)]
         self.used.update(key for key in keys if key in self.stated)
         return dtype, tuple(self.stated.get(key, size) for key, size in zip(keys, sizes, strict=True))
+
+    def _of_other_ranks(self, node: onnx.NodeProto, name: str) -> Partial | None:
+        """The type of what the branches of an If make in several ranks: of that one whose sizes are stated."""
+        place = list(node.output).index(name)
+        made = [self._of_branch(branch, self.types, self.constants).get(place) for branch in branches_of(node)]
+        kinds = {kind[0] for kind in made if kind is not None}
+        if len(kinds) != 1 or None in made:
+            return None
+        rank = next(axis for axis in count() if f"{name}:{axis}" not in self.stated)
+        if not rank:
+            raise UnknownSize(self._unknown(node, name, NO_RANK, [(name, 0)]), [(name, EVERY_AXIS)])
+        self.loose.ranks.add(name)
+        return kinds.pop(), (None,) * rank
 
     def _unknown(self, node: onnx.NodeProto, name: str, why: str, places: Sequence[tuple[str, int]] = ()) -> str:
         domain = f"{node.domain}." if node.domain else ""
@@ -288,6 +305,7 @@ NO_TENSOR = (
 )
 NO_RANK = "what its subgraphs make is not of one rank"
 NO_RULE = "neither onnx, onnxruntime nor remat has a shape rule for this op"
+EVERY_AXIS = -1  # of a value whose rank depends on data
 LOOP_ROUNDS = 8  # rounds of a Loop until the types that it carries no longer change
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import onnx
@@ -13,10 +14,12 @@ import pytest
 import remat_cli as remat
 from remat_cli.actions.optimizing import fuse
 from remat_cli.actions.session_writing import write_parts
+from remat_cli.actions.shrinking import metering
 from remat_cli.actions.shrinking.asked import ShrinkListeners, ShrinkQuestion
 from remat_cli.actions.shrinking.child import LEAN as LEAN_SESSION
 from remat_cli.actions.shrinking.choosing import choose
 from remat_cli.actions.shrinking.meter import Failed, MeteredProcess
+from remat_cli.actions.shrinking.metering import SessionOf, WayTrials
 from remat_cli.actions.shrinking.preparing import prepare
 from remat_cli.actions.shrinking.shrink import Shrinking
 from remat_cli.actions.shrinking.ways import AS_IT_IS, LEAN, Outputs, RunWay, TriedWay, compared
@@ -83,6 +86,48 @@ def test_threads_that_spin_after_a_run_take_no_core_from_another_program(model: 
         program.rest()
         threads = Path(f"/proc/{program.process.pid}/task").glob("*/status")
         assert not [text for text in (path.read_text() for path in threads) if "State:\tR" in text]
+
+
+class Told:
+    """A process whose runs take as long as was said; those of one kind of session before another's."""
+
+    said: ClassVar[dict[str, list[int]]] = {}
+
+    def __init__(self, model: Path, session: str, feeds: Path, clock: Clock, threads: int = 0) -> None:
+        self.runs = iter(self.said[session])
+        self.times: list[int] = []
+        self.peak = self.held = 0
+
+    def __enter__(self) -> Told:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def make(self) -> None: ...
+
+    def rest(self) -> None: ...
+
+    def run(self) -> int:
+        self.times.append(next(self.runs))
+        return self.times[-1]
+
+    def keep(self, path: Path) -> None:
+        np.savez(path, np.zeros(1))
+
+
+def test_other_work_that_meets_some_turns_changes_no_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first runs are warm, as many are alone, and then there are turns: a burst meets four of them, and one run of
+    the model as it is that nothing disturbs."""
+    alone = [900] + metering.MOST_RUNS * [100]
+    own = alone + [110, 330, 330, 330, 330] + 15 * [110]
+    other = [900, 80, 300, 300, 300, 300] + 15 * [100]
+    monkeypatch.setattr(metering, "MeteredProcess", Told)
+    monkeypatch.setattr(Told, "said", {"first": alone, "second": own})
+    trials = WayTrials(tmp_path / "feeds.npz", tmp_path, lambda: pytest.fail("the outputs are the same"))
+    assert trials.tried(AS_IT_IS, SessionOf(tmp_path, "first"), Clock(300)).ns == 100
+    Told.said["first"] = other
+    assert trials.tried(NEW, SessionOf(tmp_path, "second"), Clock(300)).ns == 110
 
 
 def test_a_program_that_cannot_run_says_why_and_one_that_is_late_is_ended(model: Path, tmp_path: Path) -> None:

@@ -432,12 +432,24 @@ def test_a_sequence_that_a_loop_grows_is_refused(tmp_path: Path) -> None:
         ingest(save(kind_model("loop_of_sequence"), tmp_path))
 
 
-def test_branches_of_other_ranks_are_named() -> None:
+def of_two_ranks() -> onnx.ModelProto:
     then = helper.make_graph([node("Neg", ["x"], ["t"])], "then", [], [onnx.ValueInfoProto(name="t")])
     total = helper.make_graph([node("ReduceSum", ["x"], ["e"], keepdims=0)], "e", [], [onnx.ValueInfoProto(name="e")])
     chosen = node("If", ["go"], ["y"], then_branch=then, else_branch=total)
-    with pytest.raises(BadInput, match="what its subgraphs make is not of one rank; give it a static shape"):
-        graph_of(model([chosen], [value("x", 5), value("go", dtype=TensorProto.BOOL)], ["y"]), HERE)
+    nodes = [chosen, node("Shape", ["y"], ["s"]), node("Relu", ["y"], ["z"])]
+    return model(nodes, [value("x", 5), value("go", dtype=TensorProto.BOOL)], ["s", "z"])
+
+
+def test_branches_of_other_ranks_are_as_stated() -> None:
+    with pytest.raises(BadInput, match="what its subgraphs make is not of one rank; pass --dim y:0=N"):
+        graph_of(of_two_ranks(), HERE)
+    found = graph_of(of_two_ranks(), HERE, dims={"y:0": 5})
+    assert found.values["z"].shape == (5,)
+    assert not found.model.graph.value_info
+    for go in (True, False):  # what is written claims nothing of the rank
+        fed = {"x": np.ones(5, np.float32), "go": np.array(go)}
+        sizes, made = session(found.model).run(None, fed)
+        assert tuple(sizes) == made.shape == ((5,) if go else ())
 
 
 def test_what_onnxruntime_does_not_know_either_is_refused() -> None:
