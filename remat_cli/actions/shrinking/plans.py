@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import onnx
@@ -22,6 +23,7 @@ from remat_cli.actions.optimizing import fuse
 from remat_cli.actions.pieces_asked import OFF, PiecesAsked
 from remat_cli.actions.piecing import in_pieces
 from remat_cli.actions.questions import Question
+from remat_cli.actions.seeing import graph_as_seen
 from remat_cli.actions.shrinking.child import IN_C, PLANNED, STRICT
 from remat_cli.actions.shrinking.child import LEAN as LEAN_SESSION
 from remat_cli.actions.shrinking.free import freed
@@ -30,9 +32,12 @@ from remat_cli.actions.shrinking.metering import SessionOf
 from remat_cli.actions.shrinking.norms import written_out
 from remat_cli.actions.shrinking.ways import LEAN, PYTHON, C
 from remat_cli.actions.solving import ask
+from remat_cli.checking.feeds import arrays_in
 from remat_cli.formats import placesfile, planfile
 from remat_cli.formats.files import write_whole
 from remat_cli.formats.planfile import SEEN_LAYOUT, SEEN_THREADS, SEEN_WEIGHTS
+from remat_cli.ingest import ingest
+from remat_cli.ingest.shapes import UnknownSize
 from remat_cli.model.quantities import Budget
 from remat_cli.model.sessions import DEFAULT as DEFAULT_SESSION
 from remat_cli.model.sessions import STRICT as STRICT_SESSION
@@ -72,17 +77,22 @@ class PlanFiles:
     lets_go: bool = False
 
 
-def unmeasured(model: Path, sizes: Mapping[str, int] = NO_SIZES) -> Subject:
-    return load_subject(model, None, sizes, STRICT_SESSION)
+def unmeasured(model: Path, feeds: Path, sizes: Mapping[str, int] = NO_SIZES) -> Subject:
+    """The subject without costs; sizes that depend on data are as the feeds make them."""
+    try:
+        return load_subject(model, None, sizes, STRICT_SESSION)
+    except UnknownSize:
+        seen = graph_as_seen(partial(ingest, model), sizes, devices.find("cpu"), arrays_in(feeds))
+        return load_subject(model, None, seen.dims, STRICT_SESSION)
 
 
-def without_norms(subject: Subject, folder: Path) -> Subject:
+def without_norms(subject: Subject, feeds: Path, folder: Path) -> Subject:
     """The model with wide normalizations written out, where it has any."""
     made = None if subject.graph is None else written_out(subject.graph)
     if made is None:
         return subject
     write_whole(folder / NORMS, made.SerializeToString(deterministic=True))
-    return unmeasured(folder / NORMS)
+    return unmeasured(folder / NORMS, feeds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +119,7 @@ def planned(subject: Subject, wanted: Wanted, limits: Limits, memory: Memory | N
     return Planned(plan_file(found), found.subject) if found.found else None
 
 
-def laid_out(plan: Planned, path: Path, limits: Limits) -> Planned | None:
+def laid_out(plan: Planned, path: Path, feeds: Path, limits: Limits) -> Planned | None:
     """The plan's ops, in pieces or whole, in the layouts that a stock session chooses for this machine, which it does
     around pieces too; in an order of their own, as there are others to convert layouts."""
     emitted = emitting.emit(plan).model
@@ -118,7 +128,7 @@ def laid_out(plan: Planned, path: Path, limits: Limits) -> Planned | None:
     except CannotRun:
         return None
     write_whole(path, made.SerializeToString(deterministic=True))
-    return planned(unmeasured(path), Wanted(OFF), limits, None)
+    return planned(unmeasured(path, feeds), Wanted(OFF), limits, None)
 
 
 def write_files(
@@ -146,7 +156,8 @@ def write_files(
         return PlanFiles(SessionOf(path, IN_C, threads), (*weights, path, places), lazy is not None)
     layout = {SEEN_LAYOUT: layout_block()} if any(map(is_laid_out, model.graph.node)) else {}
     let_go = {} if kept is None else {SEEN_WEIGHTS: kept}
-    opened = _plan_of_file(path, {**seen, SEEN_THREADS: threads, **layout, **let_go}, limits, free)
+    subject = unmeasured(path, feeds, free.sizes if free else {})
+    opened = _plan_of_file(path, subject, {**seen, SEEN_THREADS: threads, **layout, **let_go}, limits)
     return PlanFiles(SessionOf(opened, PLANNED, threads), (*weights, path, opened), bool(let_go))
 
 
@@ -175,9 +186,8 @@ def _robust(plan: Planned) -> onnx.ModelProto:
     return rewrite(graph, problem, plan.replayed()[0], DEFAULT_SESSION).model
 
 
-def _plan_of_file(path: Path, seen: dict[str, object], limits: Limits, free: Free | None) -> Path:
+def _plan_of_file(path: Path, subject: Subject, seen: dict[str, object], limits: Limits) -> Path:
     """A plan that runs the file as it stands, its values where runs of it had them."""
-    subject = unmeasured(path, free.sizes if free else {})
     found = fitting_already(subject, ANY_BYTES, DEFAULT, limits, STRICT_SESSION)
     assert found is not None
     made = plan_file(found)

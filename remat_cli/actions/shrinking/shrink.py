@@ -128,12 +128,12 @@ class Shrinking:
         free = Free(load(self.model)[0], graph.dims) if self.asked.also else None
         whole = fused(self.model, graph, self.folder, self.checks_layouts, free and free.given)
         attempt = _Attempt(WHOLE, Wanted(OFF), WHOLE_SHARE, free)
-        self._try(search, unmeasured(whole, free.sizes if free else {}), attempt)
+        self._try(search, unmeasured(whole, search.feeds, free.sizes if free else {}), attempt)
         if free is not None or self._is_over(search):  # pieces are of one size
             return
         plain = fused(self.model, graph, self.folder, layouts=False)
-        whole_norms, slower = unmeasured(plain), self.asked.slower
-        subject = without_norms(whole_norms, self.folder)
+        whole_norms, slower = unmeasured(plain, search.feeds), self.asked.slower
+        subject = without_norms(whole_norms, search.feeds, self.folder)
         tried = self._try(search, subject, _Attempt(PIECES, Wanted(AUTO, slower), PIECES_SHARE))
         if tried is None or not tried.ran or self._is_over(search):
             return
@@ -258,6 +258,10 @@ class _Search:
     runs: dict[str, SessionOf] = field(default_factory=dict)
 
     @property
+    def feeds(self) -> Path:
+        return self.trials.feeds
+
+    @property
     def seconds(self) -> float:
         """About how long it takes to try a plan."""
         return (RUNS_FOR_A_WAY if self.first.ns <= SLOW_NS else OF_SLOW_ONES) * self.first.ns / 1e9
@@ -279,7 +283,7 @@ class _Search:
         way = RunWay(attempt.name, opened(work.output, asked.target), written=True)
         place, whole = work.folder / attempt.place, Limits(work.clock, seed=asked.seed)
         try:
-            made = write_files(plan, place / work.output.name, asked.target, self.trials.feeds, whole, attempt.free)
+            made = write_files(plan, place / work.output.name, asked.target, self.feeds, whole, attempt.free)
         except Failed as why:
             yield TriedWay(way, failed=str(why), late=why.late)
             return
@@ -302,4 +306,4 @@ class _Search:
             return None
         if not self.work.checks_layouts:
             return cut
-        return laid_out(cut, self.work.folder / f"{attempt.place}.onnx", limits) or cut
+        return laid_out(cut, self.work.folder / f"{attempt.place}.onnx", self.feeds, limits) or cut

@@ -20,7 +20,8 @@ from remat_cli.actions.shrinking.child import LEAN as LEAN_SESSION
 from remat_cli.actions.shrinking.choosing import choose
 from remat_cli.actions.shrinking.meter import Failed, MeteredProcess
 from remat_cli.actions.shrinking.metering import SessionOf, WayTrials
-from remat_cli.actions.shrinking.preparing import prepare
+from remat_cli.actions.shrinking.plans import unmeasured
+from remat_cli.actions.shrinking.preparing import fused, prepare
 from remat_cli.actions.shrinking.shrink import Shrinking
 from remat_cli.actions.shrinking.ways import AS_IT_IS, LEAN, Outputs, RunWay, TriedWay, compared
 from remat_cli.formats.planfile import SEEN_LAYOUT
@@ -234,6 +235,21 @@ def test_a_model_that_is_refused_is_measured_on_the_inputs_that_are_given(tmp_pa
     assert [one.way for one in found.tried if one.ran] == [AS_IT_IS, LEAN]
     assert found.refused
     assert not found.files
+
+
+@pytest.mark.slow
+def test_sizes_that_depend_on_data_are_planned_as_the_feeds_make_them(tmp_path: Path) -> None:
+    """The file that onnxruntime makes of the model says nothing of them."""
+    made, info = onnx.helper.make_node, onnx.helper.make_tensor_value_info
+    nodes = [made("Relu", ["x"], ["r"]), made("NonZero", ["r"], ["n"]), made("Neg", ["n"], ["y"])]
+    graph = onnx.helper.make_graph(nodes, "kept", [info("x", 1, [4])], [info("y", onnx.TensorProto.INT64, None)])
+    path = tmp_path / "m.onnx"
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=8), path)
+    ready = prepare(path, ShrinkQuestion(feeds={"x": np.array([1, -1, 2, 3], np.float32)}), tmp_path)
+    assert ready.graph is not None
+    subject = unmeasured(fused(path, ready.graph, tmp_path, layouts=True), ready.feeds)
+    assert subject.graph is not None
+    assert subject.graph.values["y"].shape == (1, 3)
 
 
 def test_layouts_of_another_processor_are_refused(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,7 @@ def test_held_weights_are_the_same_weights(target: str, tmp_path: Path, monkeypa
     onnx.save(tower(opset=11), path)
     ready = prepare(path, ShrinkQuestion(), tmp_path)
     assert ready.graph is not None
-    subject = plans.unmeasured(fused(path, ready.graph, tmp_path, layouts=False))
+    subject = plans.unmeasured(fused(path, ready.graph, tmp_path, layouts=False), ready.feeds)
     found = plans.planned(subject, plans.Wanted(OFF), Limits(limited(moves=1000)), None)
     assert found is not None
     made = plans.write_files(found, tmp_path / "made" / "s.onnx", target, ready.feeds, Limits(Clock(300)))
