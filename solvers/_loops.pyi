@@ -9,23 +9,15 @@ from solvers.placement.canonical import Sections
 from solvers.placement.lives import Lives
 
 # solvers/orders
-def memory_of(arrays: Arrays, order: Ints, /) -> Ints: ...
+def memory_of(arrays: Arrays, order: Ints, /) -> Ints: ...  # bytes in use during each compute; empty if it is illegal
+
+# without computes that are not a node's first and whose results nobody needs; empty if it names what is no node
 def trim(arrays: Arrays, order: Ints, /) -> Ints: ...
 def walk_through(
     arrays: Arrays, budget: int, scoring: Scoring, group: Ints, depth_first: bool, halt: Ints, /
 ) -> Ints: ...
 def follow_traces(
-    reads_at: Ints,
-    reads: Ints,
-    writes_at: Ints,
-    writes: Ints,
-    free: Bools,
-    made: Floats,
-    least: Floats,
-    after: Ints,
-    read: Ints,
-    cost: Floats,
-    /,
+    arrays: Arrays, free: Bools, made: Floats, least: Floats, after: Ints, read: Ints, cost: Floats, /
 ) -> None: ...
 
 # solvers/pebbles: (least, peak or -1, bytes of what is wanted, states looked at, and of each step of the way the node
@@ -73,7 +65,7 @@ def minimum_cut(
 ) -> tuple[int, Bools]: ...
 
 # solvers/placement
-def place_in_order(order: Ints, start: Ints, end: Ints, size: Ints, cap: int, offset: Ints, /) -> int: ...
+def place_in_order(order: Ints, lives: Lives, cap: int, offset: Ints, /) -> int: ...
 def place_from_bottom(items: Sections, rank: Ints, sooner: Ints, offset: Ints, /) -> tuple[int, int]: ...
 def search_canonical(
     items: Sections, rank: Ints, height: int, most: int, offset: Ints, halt: Ints, /

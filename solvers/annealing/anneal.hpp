@@ -17,14 +17,13 @@ constexpr i64 NOTHING = i64(1) << 62;  // more bytes over budget than any order 
 // Invariant: while it is `unwritten`, the best order is the one that the state has come to, less the changes in the
 // journal, and no compute has been spread anew since; else it stands in `steps`.
 struct Record {
-    Owned<i64> steps;
-    Owned<Change> journal;
-    Owned<i64> nodes;  // of slots, while an order is written down
+    Owned<Node, Step> steps;
+    std::vector<Change> journal;
+    Owned<Node, Slot> nodes;  // while an order is written down
     i64 excess = NOTHING, cost = 0, length = 0;
-    i64 changes = 0;  // since the best order
     bool unwritten = false;
 
-    explicit Record(i64 slots) : steps(slots), journal(slots / 4 + 2 * LONGEST), nodes(slots) {}
+    explicit Record(i64 slots) : steps(slots), nodes(slots) {}
 
     bool is_beaten_by(i64 over, i64 total) const { return over < excess || (over == excess && total < cost); }
 
@@ -34,27 +33,27 @@ struct Record {
         cost = s.total;
         length = s.steps;
         unwritten = true;
-        changes = 0;
+        journal.clear();
     }
 
     // The last move has led away from the best order.
     void note_change(const State& s) {
         if (!unwritten) return;
-        for (i64 number = 0; number < s.logged; number++) journal[changes++] = s.changes[number];
-        if (4 * changes > nodes.size) write_down(s);
+        const auto last = s.changes.first(s.logged);
+        journal.insert(journal.end(), last.begin(), last.end());
+        if (4 * static_cast<i64>(journal.size()) > nodes.size) write_down(s);
     }
 
     void write_down(const State& s) {
         if (!unwritten) return;
         std::copy(s.node_at.begin(), s.node_at.end(), nodes.begin());
-        for (i64 number = changes - 1; number >= 0; number--) {
-            const Change& one = journal[number];
-            if (one.slot >= 0) nodes[one.slot] = -1;
-            if (one.was >= 0) nodes[one.was] = one.node;
+        for (auto one = journal.rbegin(); one != journal.rend(); ++one) {
+            if (exists(one->slot)) nodes[one->slot] = NONE;
+            if (exists(one->was)) nodes[one->was] = one->node;
         }
-        i64 step = 0;
-        for (i64 slot = 0; slot < s.slots; slot++)
-            if (nodes[slot] >= 0) steps[step++] = nodes[slot];
+        Step step{-1};
+        for (Node node : nodes)
+            if (exists(node)) steps[++step] = node;
         unwritten = false;
     }
 };
@@ -92,15 +91,15 @@ inline Record descend(const Tables& t, State& s, Cooling cooling, Halt halt) {
 // Move about as long as `cooling` says, and give the best order met and its bytes over budget back. The order ends with
 // the node that reads the outputs; that is left out of the one given back. `peak`: as `loaded` says. `halt` is set
 // when time is up.
-inline std::tuple<Owned<i64>, i64> anneal(const Arrays& arrays, Ints order, i64 budget, i64 roof, i64 peak, Cooling cooling,
-                                          Kept kept, Halt halt) {
+inline std::tuple<Owned<Node, Step>, i64> anneal(const Arrays& arrays, Order order, i64 budget, i64 roof, i64 peak,
+                                                 Cooling cooling, Kept kept, Halt halt) {
     const Tables t(arrays);
     i64 slots = slots_for(t, 2 * t.nodes());
     if (order.size > slots / 4) slots = slots_for(t, 2 * (order.size - 1));
     State s = loaded(t, order, slots, {budget, roof}, peak, kept, cooling.seed);
     const Record record = descend(t, s, cooling, halt);
-    if (!record.length) return {Owned<i64>(order.slice(0, order.size - 1)), record.excess};
-    return {Owned<i64>(record.steps.slice(0, record.length - 1)), record.excess};
+    const Order best = record.length ? Order(record.steps.first(record.length)) : order;
+    return {Owned<Node, Step>(best.first(best.size - 1)), record.excess};
 }
 
 }  // namespace remat::annealing

@@ -5,29 +5,27 @@
 // operation is undone exactly by its opposite.
 #pragma once
 
-#include <stdexcept>
-
 #include "solvers/annealing/tree.hpp"
 #include "solvers/orders/measure.hpp"
 
 namespace remat::annealing {
 
 // The last slot between `low` and `high` at which a value is read, or `low`.
-inline i64 last_read(const Tables& t, const State& s, i64 value, i64 low, i64 high) {
-    i64 best = low;
-    for (i64 user : t.users_of(value)) {
+inline Slot last_read(const Tables& t, const State& s, Value value, Slot low, Slot high) {
+    Slot best = low;
+    for (Node user : t.users[value]) {
         const i64 k = s.run_before(user, high);
-        if (k >= 0) best = std::max(best, s.run(user, k));
+        if (k >= 0) best = std::max(best, s.runs[user][k]);
     }
     return best;
 }
 
 // The first slot after this one at which anything that a node writes is read, or the slot of the end.
-inline i64 first_read(const Tables& t, const State& s, i64 node, i64 slot) {
-    i64 best = s.end_slot();
-    for (i64 value : t.writes_of(node))
-        for (i64 user : t.users_of(value)) {
-            const Ints runs = s.runs_of(user);
+inline Slot first_read(const Tables& t, const State& s, Node node, Slot slot) {
+    Slot best = s.end_slot();
+    for (Value value : t.writes[node])
+        for (Node user : t.users[value]) {
+            const auto& runs = s.runs[user];
             for (i64 k = 0; k < s.count[user]; k++)
                 if (runs[k] > slot) {
                     best = std::min(best, runs[k]);
@@ -38,42 +36,42 @@ inline i64 first_read(const Tables& t, const State& s, i64 node, i64 slot) {
 }
 
 // Whether nobody reads what a node's k-th compute writes.
-inline bool is_unread(const Tables& t, const State& s, i64 node, i64 k) {
-    const i64 made = s.run(node, k);
-    for (i64 value : t.writes_of(node))
-        if (s.end(value, k) != made) return false;
+inline bool is_unread(const Tables& t, const State& s, Node node, i64 k) {
+    const Slot made = s.runs[node][k];
+    for (Value value : t.writes[node])
+        if (s.ends[value][k] != made) return false;
     return true;
 }
 
 // The last slot at which a copy is in memory. It is before `made` if the copy is left out.
-inline i64 last_held(const Tables& t, const State& s, i64 value, i64 made, i64 end) {
+inline Slot last_held(const Tables& t, const State& s, Value value, Slot made, Slot end) {
     if (end > made) return end;
     if (t.optional[value]) return made - 1;
     return t.unread_stay ? s.end_slot() : made;
 }
 
 // What the compute at a slot writes in the place of this value, if it is the last to read it.
-inline i64 saved_at(const Tables& t, const State& s, i64 value, i64 slot) {
+inline i64 saved_at(const Tables& t, const State& s, Value value, Slot slot) {
     return t.saved_by(s.node_at[slot], value);
 }
 
 // Add a whole copy to the memory in use (`sign` 1), or take it away (-1).
-inline void hold(const Tables& t, State& s, i64 value, i64 made, i64 end, i64 sign) {
+inline void hold(const Tables& t, State& s, Value value, Slot made, Slot end, i64 sign) {
     const i64 size = t.size[value];
     if (size == 0) return;
-    const i64 last = last_held(t, s, value, made, end);
+    const Slot last = last_held(t, s, value, made, end);
     if (last >= made) add(s, made, last, sign * size);
     if (end > made && s.shared[value]) bump(s, end, -sign * saved_at(t, s, value, end));
 }
 
 // Let a copy end elsewhere.
-inline void end_at(const Tables& t, State& s, i64 value, i64 k, i64 made, i64 end) {
-    const i64 old = s.end(value, k);
+inline void end_at(const Tables& t, State& s, Value value, i64 k, Slot made, Slot end) {
+    const Slot old = s.ends[value][k];
     if (old == end) return;
-    s.end(value, k) = end;
+    s.ends[value][k] = end;
     const i64 size = t.size[value];
     if (size == 0) return;
-    const i64 before = last_held(t, s, value, made, old), after = last_held(t, s, value, made, end);
+    const Slot before = last_held(t, s, value, made, old), after = last_held(t, s, value, made, end);
     if (after > before)
         add(s, before + 1, after, size);
     else if (before > after)
@@ -83,13 +81,13 @@ inline void end_at(const Tables& t, State& s, i64 value, i64 k, i64 made, i64 en
     if (end > made) bump(s, end, -saved_at(t, s, value, end));
 }
 
-inline void join(State& s, i64 before, i64 after) {
+inline void join(State& s, Slot before, Slot after) {
     s.after[before] = after;
     s.before[after] = before;
 }
 
-inline void link(const Tables& t, State& s, i64 node, i64 slot, i64 before) {
-    const i64 after = s.after[before];
+inline void link(const Tables& t, State& s, Node node, Slot slot, Slot before) {
+    const Slot after = s.after[before];
     join(s, before, slot);
     join(s, slot, after);
     s.node_at[slot] = node;
@@ -103,40 +101,41 @@ inline void link(const Tables& t, State& s, i64 node, i64 slot, i64 before) {
     }
 }
 
-inline void unlink(const Tables& t, State& s, i64 node, i64 slot) {
+inline void unlink(const Tables& t, State& s, Node node, Slot slot) {
     join(s, s.before[slot], s.after[slot]);
-    s.node_at[slot] = -1;
+    s.node_at[slot] = NONE;
     s.steps -= 1;
     s.total -= t.cost[node];
     s.count[node] -= 1;
     if (s.count[node] == 1) {
         s.repeated -= 1;
-        const i64 place = s.place[node], other = s.again[s.repeated];
-        s.again[place] = other;
-        s.place[other] = place;
+        const Node other = s.again[s.repeated];
+        s.place[other] = s.place[node];
+        s.again[s.place[node]] = other;
     }
 }
 
 // A copy of what is read from the order at `slot` lives at least to there.
-inline void reach_readers(const Tables& t, State& s, i64 node, i64 slot) {
-    for (i64 value : t.reads_of(node)) {
-        const i64 writer = t.writer[value], k = s.run_before(writer, slot);
-        if (s.end(value, k) < slot) end_at(t, s, value, k, s.run(writer, k), slot);
+inline void reach_readers(const Tables& t, State& s, Node node, Slot slot) {
+    for (Value value : t.reads[node]) {
+        const Node writer = t.writer[value];
+        const i64 k = s.run_before(writer, slot);
+        if (s.ends[value][k] < slot) end_at(t, s, value, k, s.runs[writer][k], slot);
     }
 }
 
 // Compute a node in a free slot, right after the compute in slot `before`.
-inline void insert(const Tables& t, State& s, i64 node, i64 slot, i64 before) {
+inline void insert(const Tables& t, State& s, Node node, Slot slot, Slot before) {
     const i64 k = s.run_before(node, slot), count = s.count[node];
-    const Ints runs = s.runs_of(node);
+    auto& runs = s.runs[node];
     for (i64 place = count; place > k + 1; place--) runs[place] = runs[place - 1];
     runs[k + 1] = slot;
     link(t, s, node, slot, before);
     bump(s, slot, EMPTY + t.workspace[node]);
-    for (i64 value : t.writes_of(node)) {
-        const Ints ends = s.ends_of(value);
+    for (Value value : t.writes[node]) {
+        auto& ends = s.ends[value];
         for (i64 place = count; place > k + 1; place--) ends[place] = ends[place - 1];
-        i64 end = slot;
+        Slot end = slot;
         if (k >= 0 && ends[k] > slot) {
             end = ends[k];
             end_at(t, s, value, k, runs[k], last_read(t, s, value, runs[k], slot));
@@ -148,23 +147,24 @@ inline void insert(const Tables& t, State& s, i64 node, i64 slot, i64 before) {
 }
 
 // Undo `insert`: remove a node's k-th compute. What read it reads the one before, if there is one.
-inline void remove(const Tables& t, State& s, i64 node, i64 k) {
+inline void remove(const Tables& t, State& s, Node node, i64 k) {
     const i64 count = s.count[node];
-    const Ints runs = s.runs_of(node);
-    const i64 slot = runs[k];
-    for (i64 value : t.writes_of(node)) {
-        const Ints ends = s.ends_of(value);
-        const i64 end = ends[k];
+    auto& runs = s.runs[node];
+    const Slot slot = runs[k];
+    for (Value value : t.writes[node]) {
+        auto& ends = s.ends[value];
+        const Slot end = ends[k];
         hold(t, s, value, slot, end, -1);
         if (k > 0 && end > slot) end_at(t, s, value, k - 1, runs[k - 1], end);
         for (i64 place = k; place < count - 1; place++) ends[place] = ends[place + 1];
     }
     for (i64 place = k; place < count - 1; place++) runs[place] = runs[place + 1];
     s.count[node] = count - 1;
-    for (i64 value : t.reads_of(node)) {
-        const i64 writer = t.writer[value], of = s.run_before(writer, slot);
-        if (s.end(value, of) != slot) continue;
-        const i64 made = s.run(writer, of);
+    for (Value value : t.reads[node]) {
+        const Node writer = t.writer[value];
+        const i64 of = s.run_before(writer, slot);
+        if (s.ends[value][of] != slot) continue;
+        const Slot made = s.runs[writer][of];
         end_at(t, s, value, of, made, last_read(t, s, value, made, s.next_run(writer, of)));
     }
     bump(s, slot, -EMPTY - t.workspace[node]);
@@ -173,9 +173,9 @@ inline void remove(const Tables& t, State& s, i64 node, i64 k) {
 }
 
 // A node stands in both slots until all is reckoned, but only the new one is linked.
-inline void step_over(State& s, i64 node, i64 here, i64 slot, i64 before) {
+inline void step_over(State& s, Node node, Slot here, Slot slot, Slot before) {
     join(s, s.before[here], s.after[here]);
-    const i64 after = s.after[before];
+    const Slot after = s.after[before];
     join(s, before, slot);
     join(s, slot, after);
     s.node_at[slot] = node;
@@ -184,15 +184,15 @@ inline void step_over(State& s, i64 node, i64 here, i64 slot, i64 before) {
 // Move a node's k-th compute to a free slot right after the compute in slot `before`.
 //
 // In between there must be no reader of what it writes, no compute of what it reads, and none of its own.
-inline void relocate(const Tables& t, State& s, i64 node, i64 k, i64 slot, i64 before) {
-    const i64 here = s.run(node, k);
-    s.run(node, k) = slot;
+inline void relocate(const Tables& t, State& s, Node node, i64 k, Slot slot, Slot before) {
+    const Slot here = s.runs[node][k];
+    s.runs[node][k] = slot;
     step_over(s, node, here, slot, before);
-    for (i64 value : t.writes_of(node)) {
+    for (Value value : t.writes[node]) {
         const i64 size = t.size[value];
-        if (s.end(value, k) == here) {
+        if (s.ends[value][k] == here) {
             hold(t, s, value, here, here, -1);
-            s.end(value, k) = slot;
+            s.ends[value][k] = slot;
             hold(t, s, value, slot, slot, 1);
         } else if (size && slot < here) {
             add(s, slot, here - 1, size);
@@ -200,9 +200,10 @@ inline void relocate(const Tables& t, State& s, i64 node, i64 k, i64 slot, i64 b
             add(s, here, slot - 1, -size);
         }
     }
-    for (i64 value : t.reads_of(node)) {
-        const i64 writer = t.writer[value], of = s.run_before(writer, slot);
-        const i64 made = s.run(writer, of), end = s.end(value, of);
+    for (Value value : t.reads[node]) {
+        const Node writer = t.writer[value];
+        const i64 of = s.run_before(writer, slot);
+        const Slot made = s.runs[writer][of], end = s.ends[value][of];
         if (end == here) {
             const bool later = slot > here;
             end_at(t, s, value, of, made, later ? slot : last_read(t, s, value, made, s.next_run(writer, of)));
@@ -213,16 +214,17 @@ inline void relocate(const Tables& t, State& s, i64 node, i64 k, i64 slot, i64 b
     const i64 workspace = EMPTY + t.workspace[node];
     bump(s, slot, workspace);
     bump(s, here, -workspace);
-    s.node_at[here] = -1;
+    s.node_at[here] = NONE;
 }
 
 // How much more is held at each slot than at the one before.
-inline Owned<i64> held_changes(const Tables& t, const State& s) {
-    Owned<i64> change(s.slots + 1, 0);
-    for (i64 value = 0; value < t.values(); value++) {
-        const i64 size = t.size[value], writer = t.writer[value];
+inline Owned<i64, Slot> held_changes(const Tables& t, const State& s) {
+    Owned<i64, Slot> change(s.slots + 1, 0);
+    for (Value value : t.size.places()) {
+        const i64 size = t.size[value];
+        const Node writer = t.writer[value];
         for (i64 k = 0; size && k < s.count[writer]; k++) {
-            const i64 made = s.run(writer, k), end = s.end(value, k), last = last_held(t, s, value, made, end);
+            const Slot made = s.runs[writer][k], end = s.ends[value][k], last = last_held(t, s, value, made, end);
             if (last >= made) {
                 change[made] += size;
                 change[last + 1] -= size;
@@ -238,33 +240,34 @@ inline Owned<i64> held_changes(const Tables& t, const State& s) {
 }
 
 inline void clear(State& s) {
-    std::fill(s.held.begin(), s.held.end(), -EMPTY);
-    std::fill(s.node_at.begin(), s.node_at.end(), -1);
-    std::fill(s.count.begin(), s.count.end(), 0);
+    s.held.fill(-EMPTY);
+    s.node_at.fill(NONE);
+    s.count.fill(0);
     s.steps = s.total = s.repeated = 0;
-    join(s, 0, s.slots - 1);
+    join(s, Slot(0), Slot(s.slots - 1));
 }
 
 // Put an order into an empty or a used state, spread evenly. A node's computes beyond the most there may be are left
 // out. The order ends with the node that reads the outputs.
-inline void fill(const Tables& t, State& s, Ints order) {
+inline void fill(const Tables& t, State& s, Order order) {
     clear(s);
-    i64 before = 0;
-    for (i64 step = 0; step < order.size; step++) {
-        const i64 node = order[step], count = s.count[node];
+    Slot before{0};
+    for (Step step : order.places()) {
+        const Node node = order[step];
+        const i64 count = s.count[node];
         if (count == MOST) continue;
-        const bool is_end = step == order.size - 1;
-        const i64 slot = is_end ? s.end_slot() : 1 + (step + 1) * (s.slots - 4) / (order.size + 1);
-        s.run(node, count) = slot;
-        for (i64 value : t.writes_of(node)) s.end(value, count) = slot;
-        for (i64 value : t.reads_of(node)) s.end(value, s.count[t.writer[value]] - 1) = slot;
+        const bool is_end = i64(step) == order.size - 1;
+        const Slot slot = is_end ? s.end_slot() : Slot(1 + (i64(step) + 1) * (s.slots - 4) / (order.size + 1));
+        s.runs[node][count] = slot;
+        for (Value value : t.writes[node]) s.ends[value][count] = slot;
+        for (Value value : t.reads[node]) s.ends[value][s.count[t.writer[value]] - 1] = slot;
         link(t, s, node, slot, before);
         s.held[slot] = t.workspace[node];
         before = slot;
     }
-    const Owned<i64> change = held_changes(t, s);
+    const auto change = held_changes(t, s);
     i64 held = 0;
-    for (i64 slot = 0; slot < s.slots - 1; slot++) {
+    for (Slot slot : s.held.places()) {
         held += change[slot];
         s.held[slot] += held;
     }
@@ -272,10 +275,10 @@ inline void fill(const Tables& t, State& s, Ints order) {
 }
 
 // The order of computes, with the last node, which only reads the outputs, if it is to end with that.
-inline Owned<i64> order_of(const State& s, bool ended = false) {
-    Owned<i64> order(s.steps - !ended);
-    i64 slot = s.after[0];
-    for (i64& node : order) {
+inline Owned<Node, Step> order_of(const State& s, bool ended = false) {
+    Owned<Node, Step> order(s.steps - !ended);
+    Slot slot = s.after[Slot(0)];
+    for (Node& node : order) {
         node = s.node_at[slot];
         slot = s.after[slot];
     }
@@ -290,13 +293,14 @@ inline void spread(const Tables& t, State& s) {
 
 // An order in a state of its own, with room for so many slots. `peak`: what the order needs where the room is to grow by
 // what the state counts too much for it; or -1. An order that cannot run is refused.
-inline State loaded(const Tables& t, Ints order, i64 slots, Room room, i64 peak, Kept kept, i64 seed) {
-    if (!orders::names_nodes(t, order) || !orders::ends_of(t, order).legal || order.last() != t.nodes() - 1)
-        throw std::invalid_argument("an order that cannot run");
+inline State loaded(const Tables& t, Order order, i64 slots, Room room, i64 peak, Kept kept, i64 seed) {
+    require(orders::names_nodes(t, order) && orders::ends_of(t, order).legal && order.last() == Node(t.nodes() - 1),
+            "an order that cannot run");
+    require(kept >= Kept::nothing && kept <= Kept::order, "nothing that is known to be kept");
     State s(t, slots, room, kept, seed);
     fill(t, s, order);
     if (peak >= 0) {
-        const i64 hidden = s.span(1).maximum - peak;
+        const i64 hidden = s.span(ROOT).maximum - peak;
         s.budget += hidden;
         s.roof += hidden;
         fill(t, s, order);

@@ -26,10 +26,9 @@ struct Cooling {
     i64 seed;
     double price, dearest;  // of a byte over the budget, and the most that it may become
 
-    template <class Visit>
-    void fields(Visit visit) {
-        visit(moves), visit(temperature), visit(seed), visit(price), visit(dearest);
-    }
+    auto fields() { return std::tie(moves, temperature, seed, price, dearest); }
+
+    void check() const { require(temperature > 0 && price >= 0, "a temperature or a price that is none"); }
 
     // The price rises while few moves end in an order that fits, and falls while most do.
     void learn(i64 fitting) {

@@ -10,30 +10,30 @@ constexpr i64 MOST = 16;  // computes of one node, at most
 // Invariant: what is saved is counted safely: of the reads that a write may take the place of, only the first, one write
 // for each, and never for an output or an optional write.
 struct Tables : Arrays {
-    Owned<i64> saved;  // for each place in `reads`: the bytes of the write that takes its place if it ends there
+    Owned<i64, Read> saved;  // the bytes of the write that takes a read's place if it ends there
 
-    explicit Tables(const Arrays& arrays) : Arrays(arrays), saved(reads.size, 0) {
-        for (i64 node = 0; node < nodes(); node++)
-            for (i64 place = writes_at[node]; place < writes_at[node + 1]; place++) {
-                const i64 write = writes[place];
-                if (output[write] || optional[write] || over_at[place] == over_at[place + 1]) continue;
-                const i64 read = place_of(node, over[over_at[place]]);
-                if (read >= 0 && saved[read] == 0) saved[read] = size[write];
+    explicit Tables(const Arrays& arrays) : Arrays(arrays), saved(reads.items.size, 0) {
+        for (Node node : cost.places())
+            for (Write place : writes.places(node)) {
+                const Value write = writes.items[place];
+                if (output[write] || optional[write] || over[place].size == 0) continue;
+                const Read read = place_of(node, over[place][0]);
+                if (exists(read) && saved[read] == 0) saved[read] = size[write];
             }
     }
 
     // What a node writes in the place of this value, if it is the last to read it.
-    i64 saved_by(i64 node, i64 value) const {
-        const i64 place = place_of(node, value);
-        return place < 0 ? 0 : saved[place];
+    i64 saved_by(Node node, Value value) const {
+        const Read place = place_of(node, value);
+        return exists(place) ? saved[place] : 0;
     }
 
   private:
-    // Where a node reads a value, or -1.
-    i64 place_of(i64 node, i64 value) const {
-        for (i64 place = reads_at[node]; place < reads_at[node + 1]; place++)
-            if (reads[place] == value) return place;
-        return -1;
+    // Where a node reads a value, if it does.
+    Read place_of(Node node, Value value) const {
+        for (Read place : reads.places(node))
+            if (reads.items[place] == value) return place;
+        return NONE;
     }
 };
 

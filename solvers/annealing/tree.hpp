@@ -2,13 +2,13 @@
 // the bytes over budget are asked for.
 //
 // What a slot counts is a function of its memory with straight pieces: nothing up to the budget, then each byte once,
-// and above the roof many times. So each node of the tree keeps what all below it counted together when they were last
+// and above the roof many times. So each part of the tree keeps what all below it counted together when they were last
 // asked (`over`), how much that changes with each byte added to all of them (`slope`), and how many bytes until one of
-// them comes to another piece (`up`, `down`). When the tree is asked again, only those nodes are looked at in which
+// them comes to another piece (`up`, `down`). When the tree is asked again, only those parts are looked at in which
 // something was added to some slots and not to others, or a slot crosses.
 //
-// Invariant: memory at a slot is what is held there and what was `added` to all nodes above it; a slot without a compute
-// is so far below zero that it never counts. What a node keeps is true of what was added above it then (`above`), and
+// Invariant: memory at a slot is what is held there and what was `added` to all parts above it; a slot without a compute
+// is so far below zero that it never counts. What a part keeps is true of what was added above it then (`above`), and
 // only while it is `known`; a change makes everything above it unknown.
 #pragma once
 
@@ -16,41 +16,46 @@
 
 namespace remat::annealing {
 
-constexpr i64 STEEP = 100;        // what a byte above the roof counts besides
+constexpr i64 STEEP = 100;      // what a byte above the roof counts besides
 constexpr i64 FAR = 2 * EMPTY;    // there is no other piece that way
 
-inline void gather(State& s, i64 node) {
-    Span& span = s.span(node);
-    span.maximum = std::max(s.span(2 * node).maximum, s.span(2 * node + 1).maximum) + span.added;
+constexpr Part ROOT{1};
+
+inline Part above(Part part) { return Part(i64(part) >> 1); }
+inline Part below(Part part, i64 side) { return Part(2 * i64(part) + side); }
+inline Part beside(Part part) { return Part(i64(part) ^ 1); }
+inline i64 side_of(Part part) { return i64(part) & 1; }
+
+inline void gather(State& s, Part part) {
+    Span& span = s.span(part);
+    span.maximum = std::max(s.span(below(part, 0)).maximum, s.span(below(part, 1)).maximum) + span.added;
     span.known = 0;
 }
 
-// What stands above a node whose maximum and ignorance are as they were stays as it is: what is known there is known by
+// What stands above a part whose maximum and ignorance are as they were stays as it is: what is known there is known by
 // maxima alone.
-inline void gather_up(State& s, i64 node) {
-    for (; node; node >>= 1) {
-        const i64 known = s.span(node).known, most = s.span(node).maximum;
-        gather(s, node);
-        if (!known && s.span(node).maximum == most) return;
+inline void gather_up(State& s, Part part) {
+    for (; part >= ROOT; part = above(part)) {
+        const i64 known = s.span(part).known, most = s.span(part).maximum;
+        gather(s, part);
+        if (!known && s.span(part).maximum == most) return;
     }
 }
 
-inline void look_at_block(State& s, i64 block) {
-    const Ints held = s.held_in(block);
-    i64 most = held[0];
-    for (i64 slot = 1; slot < WIDE; slot++) most = std::max(most, held[slot]);
+inline void look_at_block(State& s, Part block) {
+    i64 most = -FAR;
+    for (i64 held : s.held_in(block)) most = std::max(most, held);
     Span& span = s.span(block);
     span.maximum = most + span.added;
     span.known = 0;
 }
 
 // Add to some slots of one block, both ends included.
-inline void add_within(State& s, i64 block, i64 first, i64 last, i64 amount) {
-    const Ints held = s.held_in(block);
-    i64 most = held[first];
-    for (i64 slot = first; slot <= last; slot++) {
-        most = std::max(most, held[slot]);
-        held[slot] += amount;
+inline void add_within(State& s, Part block, Slot first, Slot last, i64 amount) {
+    i64 most = s.held[first];
+    for (Slot slot = first; slot <= last; ++slot) {
+        most = std::max(most, s.held[slot]);
+        s.held[slot] += amount;
     }
     Span& span = s.span(block);
     span.known = 0;
@@ -60,61 +65,57 @@ inline void add_within(State& s, i64 block, i64 first, i64 last, i64 amount) {
         look_at_block(s, block);
 }
 
-// Add to all slots below a node: what it keeps was so with more above it.
-inline void add_below(State& s, i64 node, i64 amount) {
-    Span& span = s.span(node);
+// Add to all slots below a part: what it keeps was so with more above it.
+inline void add_below(State& s, Part part, i64 amount) {
+    Span& span = s.span(part);
     span.maximum += amount;
     span.added += amount;
     span.above -= amount;
 }
 
 // Add to the slots `first` to `last`, both included.
-inline void add(State& s, i64 first, i64 last, i64 amount) {
-    i64 left = s.blocks() + first / WIDE, right = s.blocks() + last / WIDE;
+inline void add(State& s, Slot first, Slot last, i64 amount) {
+    Part left = s.block_of(first), right = s.block_of(last);
     if (left == right) {
-        add_within(s, left, first % WIDE, last % WIDE, amount);
-        gather_up(s, left >> 1);
+        add_within(s, left, first, last, amount);
+        gather_up(s, above(left));
         return;
     }
-    add_within(s, left, first % WIDE, WIDE - 1, amount);
-    add_within(s, right, 0, last % WIDE, amount);
-    while (left ^ right ^ 1) {
-        if (!(left & 1)) add_below(s, left ^ 1, amount);
-        if (right & 1) add_below(s, right ^ 1, amount);
-        left >>= 1;
-        right >>= 1;
+    add_within(s, left, first, s.first_of(left) + WIDE - 1, amount);
+    add_within(s, right, s.first_of(right), last, amount);
+    while (left != beside(right)) {
+        if (side_of(left) == 0) add_below(s, beside(left), amount);
+        if (side_of(right) == 1) add_below(s, beside(right), amount);
+        left = above(left);
+        right = above(right);
         gather(s, left);
         gather(s, right);
     }
-    gather_up(s, left >> 1);
+    gather_up(s, above(left));
 }
 
 // Add to one slot.
-inline void bump(State& s, i64 slot, i64 amount) {
-    const i64 block = s.blocks() + slot / WIDE;
-    add_within(s, block, slot % WIDE, slot % WIDE, amount);
-    gather_up(s, block >> 1);
-}
+inline void bump(State& s, Slot slot, i64 amount) { add(s, slot, slot, amount); }
 
 // Build the whole tree from its slots.
 inline void grow(State& s) {
-    for (i64 node = 2 * s.blocks() - 1; node > 0; node--) {
-        s.span(node).added = 0;
-        if (node < s.blocks())
-            gather(s, node);
+    for (Part part : Range<Part>(ROOT, Part(2 * s.blocks())).backwards()) {
+        s.span(part).added = 0;
+        if (s.is_block(part))
+            look_at_block(s, part);
         else
-            look_at_block(s, node);
+            gather(s, part);
     }
 }
 
-// Whether a node can say what it counts without asking those below it, so much being added above it.
-inline bool answers(State& s, i64 node, i64 above) {
-    Span& span = s.span(node);
-    const i64 more = above - span.above;
+// Whether a part can say what it counts without asking those below it, so much being added above it.
+inline bool answers(State& s, Part part, i64 added) {
+    Span& span = s.span(part);
+    const i64 more = added - span.above;
     const bool known = span.known != 0;
-    span.above = above;
+    span.above = added;
     span.known = 1;
-    const i64 room = s.budget - span.maximum - above;
+    const i64 room = s.budget - span.maximum - added;
     if (room >= 0) {
         span.over = span.slope = 0;
         span.up = room;
@@ -130,13 +131,12 @@ inline bool answers(State& s, i64 node, i64 above) {
     return false;
 }
 
-inline void count_block(State& s, i64 block) {
+inline void count_block(State& s, Part block) {
     Span& span = s.span(block);
-    const i64 above = span.above + span.added;
-    const Ints held = s.held_in(block);
+    const i64 added = span.above + span.added;
     i64 over = 0, slope = 0, up = FAR, down = FAR;
-    for (i64 slot = 0; slot < WIDE; slot++) {
-        const i64 memory = held[slot] + above;
+    for (i64 held : s.held_in(block)) {
+        const i64 memory = held + added;
         if (memory <= s.budget) {
             up = std::min(up, s.budget - memory);
             continue;
@@ -158,9 +158,9 @@ inline void count_block(State& s, i64 block) {
     span.down = down;
 }
 
-inline void sum_up(State& s, i64 node) {
-    Span& span = s.span(node);
-    const Span &one = s.span(2 * node), &other = s.span(2 * node + 1);
+inline void sum_up(State& s, Part part) {
+    Span& span = s.span(part);
+    const Span &one = s.span(below(part, 0)), &other = s.span(below(part, 1));
     span.over = one.over + other.over;
     span.slope = one.slope + other.slope;
     span.up = std::min(one.up, other.up);
@@ -170,20 +170,20 @@ inline void sum_up(State& s, i64 node) {
 // The bytes over budget, summed over all computes, those above the roof many times.
 inline i64 excess(State& s) {
     i64 done = 0, many = 0;
-    if (!answers(s, 1, 0)) s.asked[many++] = 1;
+    if (!answers(s, ROOT, 0)) s.asked[many++] = ROOT;
     while (done < many) {  // parents stand before their children
-        const i64 node = s.asked[done++];
-        if (node >= s.blocks()) {
-            count_block(s, node);
+        const Part part = s.asked[done++];
+        if (s.is_block(part)) {
+            count_block(s, part);
             continue;
         }
-        const i64 above = s.span(node).above + s.span(node).added;
-        for (i64 below = 2 * node; below < 2 * node + 2; below++)
-            if (!answers(s, below, above)) s.asked[many++] = below;
+        const i64 added = s.span(part).above + s.span(part).added;
+        for (i64 side = 0; side < 2; side++)
+            if (!answers(s, below(part, side), added)) s.asked[many++] = below(part, side);
     }
-    for (i64 place = many - 1; place >= 0; place--)
-        if (s.asked[place] < s.blocks()) sum_up(s, s.asked[place]);
-    return s.span(1).over;
+    while (many--)
+        if (!s.is_block(s.asked[many])) sum_up(s, s.asked[many]);
+    return s.span(ROOT).over;
 }
 
 }  // namespace remat::annealing

@@ -4,7 +4,8 @@
 // named tuples of these, which become the C++ struct whose `fields` are in the same order. The loop runs without the
 // interpreter's lock. What it returns is a number, a flag, an array, or a tuple of these.
 //
-// Invariant: only the stable ABI is used, so that one build serves every Python from 3.11 on.
+// Invariant: only the stable ABI is used, so that one build serves every Python from 3.11 on. A loop sees no array of
+// another type than it says, writes to none that may not be written, and sees no struct whose `check` refuses it.
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -26,6 +27,13 @@ namespace remat::python {
 // Python knows what went wrong.
 struct Raised {};
 
+template <class T>
+constexpr const char* formats_of() {
+    if constexpr (std::is_same_v<T, bool>) return "?";
+    if constexpr (std::is_same_v<T, double>) return "d";
+    return "lq";
+}
+
 // The buffers that a call has borrowed, given back at its end.
 class Borrowed {
   public:
@@ -35,11 +43,15 @@ class Borrowed {
         for (Py_buffer& one : buffers_) PyBuffer_Release(&one);
     }
 
-    Py_buffer& take(PyObject* object, const char* formats, Py_ssize_t bytes, int dimensions) {
+    // The buffer of an array of items of type T.
+    template <class T>
+    Py_buffer& take(PyObject* object, int dimensions) {
+        constexpr const char* formats = formats_of<std::remove_const_t<T>>();
+        constexpr int written = std::is_const_v<T> ? 0 : PyBUF_WRITABLE;
         Py_buffer one;
-        if (PyObject_GetBuffer(object, &one, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT)) throw Raised();
+        if (PyObject_GetBuffer(object, &one, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | written)) throw Raised();
         const char* format = one.format ? one.format : "B";
-        if (one.itemsize != bytes || one.ndim != dimensions || !std::strchr(formats, format[std::strlen(format) - 1])) {
+        if (one.itemsize != sizeof(T) || one.ndim != dimensions || !std::strchr(formats, format[std::strlen(format) - 1])) {
             PyErr_Format(PyExc_TypeError, "an array of %d dimensions and format '%s', not one of %d and '%s'", one.ndim,
                          format, dimensions, formats);
             PyBuffer_Release(&one);
@@ -52,13 +64,6 @@ class Borrowed {
   private:
     std::vector<Py_buffer> buffers_;
 };
-
-template <class T>
-constexpr const char* formats() {
-    if constexpr (std::is_same_v<T, bool>) return "?";
-    if constexpr (std::is_same_v<T, double>) return "d";
-    return "lq";
-}
 
 inline void read(PyObject* from, i64& to, Borrowed&) {
     to = PyLong_AsLongLong(from);
@@ -83,37 +88,36 @@ inline void read(PyObject* from, bool& to, Borrowed&) {
     to = truth != 0;
 }
 
-template <class T>
-void read(PyObject* from, Array<T>& to, Borrowed& borrowed) {
-    const Py_buffer& buffer = borrowed.take(from, formats<T>(), sizeof(T), 1);
+template <class T, class At>
+void read(PyObject* from, Array<T, At>& to, Borrowed& borrowed) {
+    const Py_buffer& buffer = borrowed.take<T>(from, 1);
     to = {static_cast<T*>(buffer.buf), buffer.shape[0]};
 }
 
-template <class T>
-void read(PyObject* from, Grid<T>& to, Borrowed& borrowed) {
-    const Py_buffer& buffer = borrowed.take(from, formats<T>(), sizeof(T), 2);
+template <class T, class Row, class Column>
+void read(PyObject* from, Grid<T, Row, Column>& to, Borrowed& borrowed) {
+    const Py_buffer& buffer = borrowed.take<T>(from, 2);
     to = {static_cast<T*>(buffer.buf), buffer.shape[0], buffer.shape[1]};
 }
 
 inline void read(PyObject* from, Halt& to, Borrowed& borrowed) {
     Ints flag;
     read(from, flag, borrowed);
+    require(flag.size == 1, "a flag to halt at is an array of one item");
     to.flag = flag.data;
 }
 
-struct Nothing {
-    template <class Field>
-    void operator()(Field&) {}
-};
-
 template <class Struct>
-auto read(PyObject* from, Struct& to, Borrowed& borrowed) -> decltype(to.fields(Nothing())) {
+auto read(PyObject* from, Struct& to, Borrowed& borrowed) -> decltype(to.check()) {
+    auto fields = to.fields();
+    constexpr Py_ssize_t COUNT = std::tuple_size_v<decltype(fields)>;
+    if (!PyTuple_Check(from) || PyTuple_Size(from) != COUNT) {
+        PyErr_Format(PyExc_TypeError, "a tuple of %zd fields is taken", COUNT);
+        throw Raised();
+    }
     Py_ssize_t place = 0;
-    to.fields([&](auto& field) {
-        PyObject* item = PyTuple_GetItem(from, place++);
-        if (!item) throw Raised();
-        read(item, field, borrowed);
-    });
+    std::apply([&](auto&... field) { (read(PyTuple_GetItem(from, place++), field, borrowed), ...); }, fields);
+    to.check();
 }
 
 // numpy.empty, looked up when the module is loaded.
@@ -123,8 +127,8 @@ inline PyObject* written(i64 number) { return PyLong_FromLongLong(number); }
 inline PyObject* written(double number) { return PyFloat_FromDouble(number); }
 inline PyObject* written(bool flag) { return PyBool_FromLong(flag); }
 
-template <class T>
-PyObject* written(const Owned<T>& array) {
+template <class T, class At>
+PyObject* written(const Owned<T, At>& array) {
     const char* type = std::is_same_v<T, bool> ? "?" : std::is_same_v<T, double> ? "f8" : "i8";
     PyObject* made = PyObject_CallFunction(numpy_empty, "ns", static_cast<Py_ssize_t>(array.size), type);
     Py_buffer buffer;

@@ -17,15 +17,16 @@ inline Owned<double> drawn(i64 seed, i64 count, i64 bound) {
 
 // Values put into a heap with a key each, or taken out where the key is below 0. Returns which was first after each, or
 // -1 for an empty heap.
-inline Owned<i64> least_first(i64 count, Ints values, Floats keys) {
+inline Owned<Value> least_first(i64 count, Array<const Value> values, Floats keys) {
+    require(all_below(values, count) && keys.size == values.size, "a key for each value below the count");
     orders::Heap heap(count);
-    Owned<i64> found(values.size);
-    for (i64 step = 0; step < values.size; step++) {
+    Owned<Value> found(values.size);
+    for (i64 step : values.places()) {
         if (keys[step] >= 0)
             heap.put(values[step], keys[step]);
         else
             heap.take_out(values[step]);
-        found[step] = heap.count() ? heap.item(0) : -1;
+        found[step] = heap.count() ? heap.item(0) : NONE;
     }
     return found;
 }
@@ -33,17 +34,18 @@ inline Owned<i64> least_first(i64 count, Ints values, Floats keys) {
 // What is held at each compute of a state.
 inline Owned<i64> held_in_state(const annealing::State& s) {
     Owned<i64> found(s.steps);
-    i64 slot = s.after[0];
+    annealing::Slot slot = s.after[annealing::Slot(0)];
     for (i64& held : found) {
         held = s.held[slot];
-        for (i64 node = s.blocks() + slot / annealing::WIDE; node; node >>= 1) held += s.span(node).added;
+        for (annealing::Part part = s.block_of(slot); part >= annealing::ROOT; part = annealing::above(part))
+            held += s.span(part).added;
         slot = s.after[slot];
     }
     return found;
 }
 
 // An order in a new state: what is held at each of its computes, what is over budget, and the cost.
-inline std::tuple<Owned<i64>, i64, i64> held_by(const Arrays& arrays, Ints order, i64 budget, i64 roof) {
+inline std::tuple<Owned<i64>, i64, i64> held_by(const Arrays& arrays, Order order, i64 budget, i64 roof) {
     const annealing::Tables t(arrays);
     annealing::State s = loaded(t, order, annealing::slots_for(t, 2 * order.size), annealing::Room{budget, roof}, -1,
                                 annealing::Kept::nothing, 0);
@@ -51,16 +53,18 @@ inline std::tuple<Owned<i64>, i64, i64> held_by(const Arrays& arrays, Ints order
     return {held_in_state(s), over, s.total};
 }
 
+using Nodes = Owned<Node, Step>;
+
 // Where a go of annealing comes to: its order, and of that the same; then the best order met, its excess and cost.
-inline std::tuple<Owned<i64>, Owned<i64>, i64, i64, Owned<i64>, i64, i64> annealed(
-    const Arrays& arrays, Ints order, i64 budget, i64 roof, annealing::Cooling cooling, annealing::Kept kept) {
+inline std::tuple<Nodes, Owned<i64>, i64, i64, Nodes, i64, i64> annealed(
+    const Arrays& arrays, Order order, i64 budget, i64 roof, annealing::Cooling cooling, annealing::Kept kept) {
     const annealing::Tables t(arrays);
     annealing::State s = loaded(t, order, annealing::slots_for(t, 2 * order.size), annealing::Room{budget, roof}, -1,
                                 kept, cooling.seed);
     const annealing::Record record = descend(t, s, cooling, Halt());
     const i64 over = excess(s);
-    return {order_of(s, true), held_in_state(s), over,         s.total,
-            Owned<i64>(record.steps.slice(0, record.length)), record.excess, record.cost};
+    return {order_of(s, true), held_in_state(s), over, s.total, Nodes(record.steps.first(record.length)), record.excess,
+            record.cost};
 }
 
 }  // namespace remat::trials

@@ -5,33 +5,46 @@
 
 namespace remat {
 
-constexpr i64 NO_VIEW = -2;
+enum class Node : i64 {};
+enum class Value : i64 {};
+enum class Read : i64 {};   // a place in `reads`
+enum class Write : i64 {};  // a place in `writes`
+enum class Use : i64 {};    // a place in `users`
+enum class Step : i64 {};   // a place in an order
 
-// `x_at[i]` to `x_at[i + 1]` is where row i of x lies.
+using Order = Array<const Node, Step>;
+
+constexpr Value NO_VIEW{-2};
+
 struct Arrays {
-    Ints cost, workspace;
-    Flags once, backward;
-    Ints reads_at, reads, writes_at, writes;
-    Ints view_of;        // for each place in `writes`: the base, RESIDENT or NO_VIEW
-    Ints over_at, over;  // for each place in `writes`: the reads that it may overwrite
-    Ints size, writer;
-    Ints users_at, users;  // for each value: its readers, in order
-    Flags output, optional;
+    Array<const i64, Node> cost, workspace;
+    Array<const bool, Node> once, backward;
+    Rows<Node, Value, Read> reads;
+    Rows<Node, Value, Write> writes;
+    Array<const Value, Write> view_of;  // the base, RESIDENT or NO_VIEW
+    Rows<Write, Value> over;            // the reads that a write may overwrite
+    Array<const i64, Value> size;
+    Array<const Node, Value> writer;
+    Rows<Value, Node, Use> users;  // readers, in order
+    Array<const bool, Value> output, optional;
     bool unread_stay;
     i64 resident;
 
-    template <class Visit>
-    void fields(Visit visit) {
-        visit(cost), visit(workspace), visit(once), visit(backward), visit(reads_at), visit(reads), visit(writes_at);
-        visit(writes), visit(view_of), visit(over_at), visit(over), visit(size), visit(writer), visit(users_at);
-        visit(users), visit(output), visit(optional), visit(unread_stay), visit(resident);
+    auto fields() {
+        return std::tie(cost, workspace, once, backward, reads.at, reads.items, writes.at, writes.items, view_of,
+                        over.at, over.items, size, writer, users.at, users.items, output, optional, unread_stay,
+                        resident);
+    }
+
+    void check() const {
+        require(all_as_long(nodes(), workspace, once, backward) && reads.are(nodes()) && writes.are(nodes()) &&
+                    view_of.size == writes.items.size && over.are(writes.items.size) && users.are(values()) &&
+                    all_as_long(values(), writer, output, optional),
+                "arrays whose lengths do not make a problem");
     }
 
     i64 nodes() const { return cost.size; }
     i64 values() const { return size.size; }
-    Ints reads_of(i64 node) const { return reads.slice(reads_at[node], reads_at[node + 1]); }
-    Ints writes_of(i64 node) const { return writes.slice(writes_at[node], writes_at[node + 1]); }
-    Ints users_of(i64 value) const { return users.slice(users_at[value], users_at[value + 1]); }
 };
 
 }  // namespace remat

@@ -4,7 +4,7 @@
 // the smaller value comes first, so that what comes out does not depend on what went in when.
 #pragma once
 
-#include "solvers/native/array.hpp"
+#include "solvers/orders/arrays.hpp"
 
 namespace remat::orders {
 
@@ -13,12 +13,12 @@ class Heap {
     explicit Heap(i64 values) : items_(values), place_(values, -1), key_(values, 0.0) {}
 
     i64 count() const { return count_; }
-    i64 item(i64 place) const { return items_[place]; }
-    double key(i64 value) const { return key_[value]; }
-    bool holds(i64 value) const { return place_[value] >= 0; }
+    Value item(i64 place) const { return items_[place]; }
+    double key(Value value) const { return key_[value]; }
+    bool holds(Value value) const { return place_[value] >= 0; }
 
     // Put a value in, or give it another key.
-    void put(i64 value, double key) {
+    void put(Value value, double key) {
         i64 place = place_[value];
         key_[value] = key;
         if (place < 0) {
@@ -28,22 +28,22 @@ class Heap {
         settle(place);
     }
 
-    void take_out(i64 value) {
+    void take_out(Value value) {
         const i64 place = place_[value];
         place_[value] = -1;
-        const i64 last = items_[--count_];
+        const Value last = items_[--count_];
         if (last == value) return;
         set(place, last);
         settle(place);
     }
 
   private:
-    void set(i64 place, i64 value) {
+    void set(i64 place, Value value) {
         items_[place] = value;
         place_[value] = place;
     }
 
-    bool comes_first(i64 one, i64 other) const {
+    bool comes_first(Value one, Value other) const {
         return key_[one] < key_[other] || (key_[one] == key_[other] && one < other);
     }
 
@@ -52,9 +52,10 @@ class Heap {
     }
 
     i64 rise(i64 place) {
-        const i64 value = items_[place];
+        const Value value = items_[place];
         while (place) {
-            const i64 above = (place - 1) >> 1, other = items_[above];
+            const i64 above = (place - 1) >> 1;
+            const Value other = items_[above];
             if (!comes_first(value, other)) break;
             set(place, other);
             place = above;
@@ -64,12 +65,12 @@ class Heap {
     }
 
     void sink(i64 place) {
-        const i64 value = items_[place];
+        const Value value = items_[place];
         while (true) {
             i64 below = 2 * place + 1;
             if (below >= count_) break;
             if (below + 1 < count_ && comes_first(items_[below + 1], items_[below])) below += 1;
-            const i64 other = items_[below];
+            const Value other = items_[below];
             if (!comes_first(other, value)) break;
             set(place, other);
             place = below;
@@ -77,8 +78,9 @@ class Heap {
         set(place, value);
     }
 
-    Owned<i64> items_, place_;
-    Owned<double> key_;
+    Owned<Value> items_;
+    Owned<i64, Value> place_;
+    Owned<double, Value> key_;
     i64 count_ = 0;
 };
 

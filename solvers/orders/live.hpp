@@ -9,26 +9,28 @@
 #include <cmath>
 
 #include "solvers/orders/arrays.hpp"
+#include "solvers/orders/frontier.hpp"
 #include "solvers/orders/heap.hpp"
 
 namespace remat::orders {
 
-constexpr i64 NEVER = i64(1) << 60;
+constexpr Node NEVER{i64(1) << 60};
 constexpr i64 CLOSURE = 400;      // ancestors counted in a recompute cost, at most
 constexpr double PINNED = 1e200;  // the scores of what is being rebuilt for lie around this
 constexpr double AT_ONCE = -1.0;  // the score of what nobody will read
 
+enum class Group : i64 {};  // of first computes that follow each other
+
 // What an eviction goes by: recompute cost and distance to these powers, weights, and what is kept for later.
 struct Scoring {
-    Floats weight;
+    Array<const double, Value> weight;
     double cost_power, distance_power;
-    Grid<bool> keep;  // group, value
+    Grid<const bool, Group, Value> keep;
     double hint;
 
-    template <class Visit>
-    void fields(Visit visit) {
-        visit(weight), visit(cost_power), visit(distance_power), visit(keep), visit(hint);
-    }
+    auto fields() { return std::tie(weight, cost_power, distance_power, keep, hint); }
+
+    void check() const { require(weight.size == keep.columns, "a weight for each value, and whether it is kept"); }
 };
 
 // The powers that rules have; a general one takes ten times as long.
@@ -42,34 +44,28 @@ class Live {
   public:
     Live(const Arrays& arrays, const Scoring& scoring)
         : live(arrays.values(), false), was_read(arrays.values(), false), pinned(arrays.values(), false),
-          wanted_at(arrays.values(), -1), next_user(arrays.users_at.slice(0, arrays.values())),
-          mark(std::max(arrays.values(), arrays.nodes()) + 1, 0), stack(mark.size), used(arrays.resident),
-          arrays_(arrays), scoring_(scoring), next_use_(arrays.values(), NEVER), own_(arrays.values()),
-          rebuild_(arrays.values()), stale_(arrays.values(), true), held_(arrays.values()), aside_(arrays.values()) {
-        for (i64 value = 0; value < arrays.values(); value++) {
-            const i64 writer = arrays.writer[value];
-            own_[value] = rebuild_[value] =
-                arrays.once[writer] ? INFINITY_ : static_cast<double>(arrays.cost[writer]);
-            const Ints users = arrays.users_of(value);
+          wanted_at(arrays.values(), -1), next_user(arrays.users.at.first(arrays.values())), nodes(arrays.nodes()),
+          used(arrays.resident), arrays_(arrays), scoring_(scoring), values_(arrays.values()),
+          next_use_(arrays.values(), NEVER), own_(arrays.values()), rebuild_(arrays.values()),
+          stale_(arrays.values(), true), held_(arrays.values()), aside_(arrays.values()) {
+        for (Value value : arrays.size.places()) {
+            own_[value] = rebuild_[value] = cost_of(arrays.writer[value]);
+            const auto users = arrays.users[value];
             if (users.size) next_use_[value] = users[0];
         }
     }
 
-    Owned<bool> live;
-    Owned<bool> was_read;  // or may go unread
-    Owned<bool> pinned;
-    Owned<i64> wanted_at;  // value -> place in the list being rebuilt at which it is next read, or -1
-    Owned<i64> next_user;  // value -> place in users of the next reader not yet first computed
-    Owned<i64> mark;       // of nodes or values: the last search that met them
-    Owned<i64> stack;
-    i64 used;        // bytes in memory
-    i64 looked = 0;  // nodes and values looked at so far
-
-    // A number for a new search to mark what it meets with.
-    i64 new_mark() { return ++last_mark_; }
+    Owned<bool, Value> live;
+    Owned<bool, Value> was_read;  // or may go unread
+    Owned<bool, Value> pinned;
+    Owned<i64, Value> wanted_at;  // the place in the list being rebuilt at which it is next read, or -1
+    Owned<Use, Value> next_user;  // the next reader not yet first computed
+    Frontier<Node> nodes;         // of one search at a time, as is `values_`
+    i64 used;                     // bytes in memory
+    i64 looked = 0;               // nodes and values looked at so far
 
     // Go to the next first compute. In another group other values are kept for later.
-    void go_to(i64 stage, i64 group) {
+    void go_to(Node stage, Group group) {
         stage_ = stage;
         if (group_ == group) return;
         group_ = group;
@@ -78,7 +74,7 @@ class Live {
         for (i64 place = 0; place < count; place++) look_again(aside_[place]);
     }
 
-    void hold(i64 value) {
+    void hold(Value value) {
         live[value] = true;
         was_read[value] = !arrays_.unread_stay || arrays_.optional[value];
         used += arrays_.size[value];
@@ -87,7 +83,7 @@ class Live {
     }
 
     // Forget a live value. A copy that nobody has read stays in memory where the runtime keeps such copies.
-    void drop(i64 value) {
+    void drop(Value value) {
         live[value] = false;
         if (was_read[value]) used -= arrays_.size[value];
         if (arrays_.size[value]) held_.take_out(value);
@@ -95,29 +91,29 @@ class Live {
     }
 
     // Drop a value, which passes its next use on to what it would be rebuilt from.
-    void evict(i64 value) {
+    void evict(Value value) {
         drop(value);
-        stack[0] = value;
-        for (i64 top = 1; top;) {
-            const i64 gone = stack[--top];
-            for (i64 read : arrays_.reads_of(arrays_.writer[gone])) {
-                if (next_use_[gone] >= next_use_[read]) continue;
-                next_use_[read] = next_use_[gone];
-                if (!live[read]) stack[top++] = read;
+        const Node use = next_use_[value];
+        auto search = values_.begin();
+        search.put(value);
+        while (!search.is_over())
+            for (Value read : arrays_.reads[arrays_.writer[search.take()]]) {
+                if (use >= next_use_[read]) continue;
+                next_use_[read] = use;
+                if (!live[read]) search.put(read);
             }
-        }
     }
 
     // Renew the next use of what a node reads: by a first compute, or where something missing is rebuilt from it.
     //
     // What is missing keeps its next use until it is there again, so that only what was just read has a new one.
-    void renew(i64 node, i64 stage) {
-        for (i64 value : arrays_.reads_of(node)) {
-            const i64 place = next_user[value];
-            i64 soonest = place < arrays_.users_at[value + 1] ? arrays_.users[place] : NEVER;
-            for (i64 user : arrays_.users_of(value)) {
+    void renew(Node node, Node stage) {
+        for (Value value : arrays_.reads[node]) {
+            const Use next = next_user[value];
+            Node soonest = next < arrays_.users.at[value + 1] ? arrays_.users.items[next] : NEVER;
+            for (Node user : arrays_.users[value]) {
                 if (user >= stage) break;
-                for (i64 write : arrays_.writes_of(user))
+                for (Value write : arrays_.writes[user])
                     if (!live[write]) soonest = std::min(soonest, next_use_[write]);
             }
             next_use_[value] = soonest;
@@ -126,16 +122,17 @@ class Live {
     }
 
     // A value's score may be less than it was.
-    void look_again(i64 value) {
+    void look_again(Value value) {
         if (held_.holds(value)) held_.put(value, least_score(value));
     }
 
-    // The value to evict, or -1.
-    i64 cheapest() {
-        i64 count = 0, best = -1;
+    // The value to evict, if there is one.
+    Value cheapest() {
+        i64 count = 0;
+        Value best = NONE;
         double least = INFINITY_;
         while (held_.count() && held_.item(0) != best) {
-            const i64 value = held_.item(0);
+            const Value value = held_.item(0);
             if (pinned[value]) {
                 aside_[count++] = value;
                 held_.take_out(value);
@@ -155,14 +152,14 @@ class Live {
 
   private:
     // What a value's recompute cost is multiplied by.
-    double factor(i64 value) const {
+    double factor(Value value) const {
         const double distance = std::max(1.0, static_cast<double>(next_use_[value] - stage_));
         const double found = scoring_.weight[value] / power(distance, scoring_.distance_power);
         return scoring_.keep[group_][value] ? found * scoring_.hint : found;
     }
 
     // The score, or less if it is not known what rebuilding the value takes; infinite if it must stay.
-    double least_score(i64 value) const {
+    double least_score(Value value) const {
         if (!was_read[value]) return INFINITY_;
         const i64 wanted = wanted_at[value];
         if (wanted < 0 && next_use_[value] == NEVER) return AT_ONCE;
@@ -172,7 +169,7 @@ class Live {
     }
 
     // The score, or something above `most` if it is above that.
-    double score_of(i64 value, double most) {
+    double score_of(Value value, double most) {
         const double score = least_score(value);
         if (score == AT_ONCE || score > most || !stale_[value]) return score;
         double enough = INFINITY_;
@@ -183,45 +180,42 @@ class Live {
     }
 
     // Whatever would be rebuilt through `value` has another recompute cost now.
-    void make_stale(i64 value, bool cheaper) {
-        const i64 fresh = new_mark();
-        stack[0] = value;
-        for (i64 top = 1; top;) {
-            const i64 changed = stack[--top];
+    void make_stale(Value value, bool cheaper) {
+        auto search = values_.begin();
+        search.put(value);
+        while (!search.is_over()) {
             looked += 1;
-            for (i64 user : arrays_.users_of(changed)) {
+            for (Node user : arrays_.users[search.take()]) {
                 if (user >= stage_) break;  // it has not run yet
-                for (i64 write : arrays_.writes_of(user)) {
-                    if (mark[write] == fresh) continue;
-                    mark[write] = fresh;
+                for (Value write : arrays_.writes[user]) {
+                    if (!search.meet(write)) continue;
                     stale_[write] = true;
                     if (cheaper) {
                         rebuild_[write] = own_[write];
                         look_again(write);
                     }
-                    if (!live[write] && next_use_[write] < NEVER) stack[top++] = write;
+                    if (!live[write] && next_use_[write] < NEVER) search.put(write);
                 }
             }
         }
     }
 
+    double cost_of(Node node) const {
+        return arrays_.once[node] ? INFINITY_ : static_cast<double>(arrays_.cost[node]);
+    }
+
     // Find what rebuilding a value takes; no more is counted than shows that it is over `most`.
-    void find_recompute_cost(i64 value, double most) {
-        const i64 fresh = new_mark();
+    void find_recompute_cost(Value value, double most) {
         double total = 0.0;
-        stack[0] = arrays_.writer[value];
-        mark[stack[0]] = fresh;
-        i64 count = 0;
-        for (i64 top = 1; top && count < CLOSURE && total <= most; count++) {
-            const i64 node = stack[--top];
+        auto search = nodes.begin();
+        search.meet(arrays_.writer[value]);
+        search.put(arrays_.writer[value]);
+        for (i64 count = 0; !search.is_over() && count < CLOSURE && total <= most; count++) {
+            const Node node = search.take();
             looked += 1;
-            total += arrays_.once[node] ? INFINITY_ : static_cast<double>(arrays_.cost[node]);
-            for (i64 read : arrays_.reads_of(node)) {
-                const i64 parent = arrays_.writer[read];
-                if (live[read] || mark[parent] == fresh) continue;
-                mark[parent] = fresh;
-                stack[top++] = parent;
-            }
+            total += cost_of(node);
+            for (Value read : arrays_.reads[node])
+                if (!live[read] && search.meet(arrays_.writer[read])) search.put(arrays_.writer[read]);
         }
         stale_[value] = total > most;
         rebuild_[value] = total;
@@ -229,13 +223,15 @@ class Live {
 
     const Arrays& arrays_;
     const Scoring& scoring_;
-    i64 stage_ = 0, group_ = 0, last_mark_ = 0;
-    Owned<i64> next_use_;
-    Owned<double> own_;      // cost of the node that writes a value; infinite if it runs once
-    Owned<double> rebuild_;  // recompute costs, or less of those that are stale
-    Owned<bool> stale_;
+    Node stage_{0};
+    Group group_{0};
+    Frontier<Value> values_;
+    Owned<Node, Value> next_use_;
+    Owned<double, Value> own_;      // cost of the node that writes a value; infinite if it runs once
+    Owned<double, Value> rebuild_;  // recompute costs, or less of those that are stale
+    Owned<bool, Value> stale_;
     Heap held_;  // the live values that have a size
-    Owned<i64> aside_;
+    Owned<Value> aside_;
 };
 
 }  // namespace remat::orders

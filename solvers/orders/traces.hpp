@@ -5,12 +5,15 @@
 
 namespace remat::orders {
 
-inline void follow_traces(Ints reads_at, Ints reads, Ints writes_at, Ints writes, Flags free, Floats made, Floats least,
-                          Ints after, Ints read, Floats cost) {
-    for (i64 node = 0; node < made.size; node++) {
+inline void follow_traces(const Arrays& arrays, Array<const bool, Value> free, Array<const double, Node> made,
+                          Array<double, Value> least, Array<Value, Value> after, Array<Value, Node> read,
+                          Array<double, Node> cost) {
+    require(all_as_long(arrays.values(), free, least, after) && all_as_long(arrays.nodes(), made, read, cost),
+            "arrays that are not as long as the problem's");
+    for (Node node : made.places()) {
         double best = made[node];
-        i64 follows = -1;
-        for (i64 value : reads.slice(reads_at[node], reads_at[node + 1])) {
+        Value follows = NONE;
+        for (Value value : arrays.reads[node]) {
             if (free[value]) continue;
             if (least[value] < best) {
                 best = least[value];
@@ -21,7 +24,7 @@ inline void follow_traces(Ints reads_at, Ints reads, Ints writes_at, Ints writes
                 read[node] = value;
             }
         }
-        for (i64 value : writes.slice(writes_at[node], writes_at[node + 1])) {
+        for (Value value : arrays.writes[node]) {
             least[value] += best;
             after[value] = follows;
         }

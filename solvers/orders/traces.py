@@ -38,5 +38,5 @@ def cheapest(arrays: Arrays, free: NDArray[np.bool_], held: Floats, made: Floats
     least, after = held.astype(np.float64), np.full(len(held), _END, np.int64)
     read = np.full(len(made), _END, np.int64)
     cost = np.full(len(made), np.inf)
-    follow_traces(arrays.reads_at, arrays.reads, arrays.writes_at, arrays.writes, free, made, least, after, read, cost)
+    follow_traces(arrays, free, made, least, after, read, cost)
     return Traces(least, after, read, cost)

@@ -15,22 +15,22 @@ class Walk {
           most_looks_(LOOKS * (arrays.nodes() + SPARE_LOOKS)) {}
 
     // The order; empty if rebuilding goes round in circles or far back, or if `halt` comes to say so.
-    Owned<i64> run(Ints group) && {
-        for (i64 stage = 0; stage < arrays_.nodes(); stage++) {
+    Owned<Node> run(Array<const Group, Node> group) && {
+        for (Node stage : group.places()) {
             live_.go_to(stage, group[stage]);
-            const Ints reads = arrays_.reads_of(stage);
+            const auto reads = arrays_.reads[stage];
             for (i64 turn = 0; turn < RESTARTS; turn++) {
-                const Ints nodes = missing_for(reads);
+                const Array<Node> nodes = missing_for(reads);
                 if (nodes.size == 0 || given_up_) break;
                 rebuild(stage, nodes);
             }
-            for (i64 value : reads) live_.pinned[value] = false;
-            if (!all_live(reads) || given_up_) return Owned<i64>(0);
+            for (Value value : reads) live_.pinned[value] = false;
+            if (!all_live(reads) || given_up_) return {};
             compute(stage, stage);
-            for (i64 value : reads) live_.next_user[value] += 1;
+            for (Value value : reads) ++live_.next_user[value];
             live_.renew(stage, stage + 1);
         }
-        return Owned<i64>(order_.slice(0, std::max(steps_ - 1, i64(0))));
+        return Owned<Node>(order_.first(std::max(steps_ - 1, i64(0))));
     }
 
   private:
@@ -41,25 +41,25 @@ class Walk {
     // end take 100 looks for each node.
     static constexpr i64 LOOKS = 300, SPARE_LOOKS = 100;
 
-    bool all_live(Ints values) const {
-        return std::all_of(values.begin(), values.end(), [&](i64 value) { return live_.live[value]; });
+    bool all_live(Array<const Value> values) const {
+        return std::all_of(values.begin(), values.end(), [&](Value value) { return live_.live[value]; });
     }
 
     // Compute again what a stage is missing, as far as memory lets it.
-    void rebuild(i64 stage, Ints nodes) {
+    void rebuild(Node stage, Array<Node> nodes) {
         const Owned<i64> later = wanted_later(nodes);
-        for (i64 value : arrays_.reads_of(stage)) live_.pinned[value] = true;
+        for (Value value : arrays_.reads[stage]) live_.pinned[value] = true;
         i64 known = 0;
-        for (i64 node : nodes) {
-            if (!all_live(arrays_.reads_of(node))) break;
-            for (i64 value : arrays_.reads_of(node)) {
+        for (Node node : nodes) {
+            if (!all_live(arrays_.reads[node])) break;
+            for (Value value : arrays_.reads[node]) {
                 live_.wanted_at[value] = later[known++];
                 live_.look_again(value);
             }
             compute(node, stage);
         }
-        for (i64 node : nodes)
-            for (i64 value : arrays_.reads_of(node)) {
+        for (Node node : nodes)
+            for (Value value : arrays_.reads[node]) {
                 live_.wanted_at[value] = -1;
                 live_.look_again(value);
             }
@@ -67,72 +67,68 @@ class Walk {
 
     // For each read of each of the nodes the next place at which the value is read, or -1. The first goes to
     // `wanted_at`.
-    Owned<i64> wanted_later(Ints nodes) {
+    Owned<i64> wanted_later(Array<Node> nodes) {
         i64 count = 0;
-        for (i64 node : nodes) count += arrays_.reads_of(node).size;
+        for (Node node : nodes) count += arrays_.reads[node].size;
         Owned<i64> later(count);
         for (i64 place = nodes.size - 1; place >= 0; place--) {
-            const Ints reads = arrays_.reads_of(nodes[place]);
+            const auto reads = arrays_.reads[nodes[place]];
             count -= reads.size;
             for (i64 r = 0; r < reads.size; r++) later[count + r] = live_.wanted_at[reads[r]];
-            for (i64 value : reads) live_.wanted_at[value] = place;
+            for (Value value : reads) live_.wanted_at[value] = place;
         }
         return later;
     }
 
     // The nodes to run again before `reads` are all there, in an order in which they can run.
-    Ints missing_for(Ints reads) {
-        const i64 fresh = live_.new_mark();
+    Array<Node> missing_for(Array<const Value> reads) {
+        auto search = live_.nodes.begin();
         i64 count = 0;
-        for (i64 root : reads) {
-            const i64 writer = arrays_.writer[root];
-            if (live_.live[root] || live_.mark[writer] == fresh) continue;
-            live_.mark[writer] = fresh;
-            live_.stack[0] = writer;
-            for (i64 top = 1; top;) {
-                const i64 node = live_.stack[top - 1], parent = unmarked_parent(node, fresh);
-                if (parent >= 0) {
-                    live_.mark[parent] = fresh;
-                    live_.stack[top++] = parent;
+        for (Value read : reads) {
+            const Node writer = arrays_.writer[read];
+            if (live_.live[read] || !search.meet(writer)) continue;
+            search.put(writer);
+            while (!search.is_over()) {
+                const Node parent = unmet_parent(search.next(), search);
+                if (exists(parent)) {
+                    search.meet(parent);
+                    search.put(parent);
                     continue;
                 }
                 live_.looked += 1;
-                missing_[count++] = node;
-                top -= 1;
+                missing_[count++] = search.take();
             }
         }
-        const Ints found = missing_.slice(0, count);
+        const Array<Node> found = missing_.first(count);
         if (!depth_first_) std::sort(found.begin(), found.end());
         return found;
     }
 
-    // A node that must run before another and that the search has not met, or -1.
-    i64 unmarked_parent(i64 node, i64 fresh) const {
-        for (i64 value : arrays_.reads_of(node)) {
-            const i64 parent = arrays_.writer[value];
-            if (!live_.live[value] && live_.mark[parent] != fresh) return parent;
-        }
-        return -1;
+    // A node that must run before another and that a search has not met, if there is one.
+    Node unmet_parent(Node node, const Frontier<Node>::Search& search) const {
+        for (Value value : arrays_.reads[node])
+            if (!live_.live[value] && !search.has_met(arrays_.writer[value])) return arrays_.writer[value];
+        return NONE;
     }
 
     // Run a node whose reads are live, after making room for it.
-    void compute(i64 node, i64 stage) {
-        if (halt_ || steps_ >= REPEATS * stage + SPARE || live_.looked > most_looks_) {
+    void compute(Node node, Node stage) {
+        if (halt_ || steps_ >= REPEATS * i64(stage) + SPARE || live_.looked > most_looks_) {
             given_up_ = true;
             return;
         }
-        const Ints reads = arrays_.reads_of(node);
+        const auto reads = arrays_.reads[node];
         Owned<bool> was_pinned(reads.size);
         for (i64 r = 0; r < reads.size; r++) was_pinned[r] = live_.pinned[reads[r]];
-        for (i64 value : reads) live_.pinned[value] = true;
-        for (i64 value : arrays_.writes_of(node))
+        for (Value value : reads) live_.pinned[value] = true;
+        for (Value value : arrays_.writes[node])
             if (live_.live[value]) live_.drop(value);
         const bool is_short = !make_room(node, stage);
-        for (i64 place = arrays_.writes_at[node]; place < arrays_.writes_at[node + 1]; place++) {
-            const i64 value = arrays_.writes[place];
+        for (Write place : arrays_.writes.places(node)) {
+            const Value value = arrays_.writes.items[place];
             if (is_left_out(value)) continue;
-            const i64 over = overwritten(place, stage, is_short);
-            if (over >= 0) {
+            const Value over = overwritten(place, stage, is_short);
+            if (exists(over)) {
                 live_.was_read[over] = true;
                 live_.evict(over);
             }
@@ -147,40 +143,39 @@ class Walk {
     }
 
     // Evict until a node fits. Returns whether it does.
-    bool make_room(i64 node, i64 stage) {
+    bool make_room(Node node, Node stage) {
         while (need(node, stage) > budget_) {
-            const i64 victim = live_.cheapest();
-            if (victim < 0) return false;
+            const Value victim = live_.cheapest();
+            if (!exists(victim)) return false;
             live_.evict(victim);
         }
         return true;
     }
 
     // Whether a value is an optional write that, as far as is known, nobody will read.
-    bool is_left_out(i64 value) const {
+    bool is_left_out(Value value) const {
         return arrays_.optional[value] && !arrays_.output[value] && live_.wanted_at[value] < 0 &&
-               !live_.pinned[value] && live_.next_user[value] >= arrays_.users_at[value + 1];
+               !live_.pinned[value] && live_.next_user[value] >= arrays_.users.at[value + 1];
     }
 
     // The live read whose place this write may take: one without further use, or any if room is desperately short.
-    i64 overwritten(i64 place, i64 stage, bool desperate) const {
-        if (arrays_.output[arrays_.writes[place]]) return -1;
-        for (i64 o = arrays_.over_at[place]; o < arrays_.over_at[place + 1]; o++) {
-            const i64 read = arrays_.over[o];
+    Value overwritten(Write place, Node stage, bool desperate) const {
+        if (arrays_.output[arrays_.writes.items[place]]) return NONE;
+        for (Value read : arrays_.over[place]) {
             if (!live_.live[read] || arrays_.once[arrays_.writer[read]]) continue;
-            const i64 end = arrays_.users_at[read + 1];
-            i64 further = live_.next_user[read];
-            if (further < end && arrays_.users[further] == stage) further += 1;
+            const Use end = arrays_.users.at[read + 1];
+            Use further = live_.next_user[read];
+            if (further < end && arrays_.users.items[further] == stage) ++further;
             if (desperate || (further >= end && !arrays_.output[read] && live_.wanted_at[read] < 0)) return read;
         }
-        return -1;
+        return NONE;
     }
 
-    i64 need(i64 node, i64 stage) const {
+    i64 need(Node node, Node stage) const {
         i64 bytes = live_.used + arrays_.workspace[node];
-        for (i64 place = arrays_.writes_at[node]; place < arrays_.writes_at[node + 1]; place++) {
-            const i64 value = arrays_.writes[place];
-            if (!is_left_out(value) && overwritten(place, stage, false) < 0) bytes += arrays_.size[value];
+        for (Write place : arrays_.writes.places(node)) {
+            const Value value = arrays_.writes.items[place];
+            if (!is_left_out(value) && !exists(overwritten(place, stage, false))) bytes += arrays_.size[value];
         }
         return bytes;
     }
@@ -190,14 +185,16 @@ class Walk {
     const bool depth_first_;
     const Halt halt_;
     Live live_;
-    Owned<i64> order_, missing_;
+    Owned<Node> order_, missing_;
     const i64 most_looks_;
     i64 steps_ = 0;
     bool given_up_ = false;
 };
 
-inline Owned<i64> walk_through(const Arrays& arrays, i64 budget, const Scoring& scoring, Ints group, bool depth_first,
-                               Halt halt) {
+inline Owned<Node> walk_through(const Arrays& arrays, i64 budget, const Scoring& scoring,
+                                Array<const Group, Node> group, bool depth_first, Halt halt) {
+    require(group.size == arrays.nodes() && all_below(group, scoring.keep.rows), "a group of what is kept by node");
+    require(scoring.weight.size == arrays.values(), "a weight for each value");
     return Walk(arrays, budget, scoring, depth_first, halt).run(group);
 }
 

@@ -8,6 +8,7 @@
 #include <queue>
 #include <tuple>
 
+#include "solvers/orders/frontier.hpp"
 #include "solvers/pebbles/states.hpp"
 
 namespace remat::pebbles {
@@ -16,26 +17,26 @@ class Cheapest {
   public:
     // `given`: the copies at hand; only these `nodes` may make one of those again. `below`: no way is wanted that costs
     // that or more. `most`: states looked at. `haste`: 1 or more.
-    Cheapest(const Tables& tables, Ints given, Ints nodes, i64 budget, i64 below, i64 most, i64 haste, Halt halt)
+    Cheapest(const Tables& tables, Array<const Bit> given, Array<const Node> nodes, i64 budget, i64 below, i64 most,
+             i64 haste, Halt halt)
         : t(tables), budget_(budget), below_(below), most_(most), haste_(haste), halt_(halt), held_(tables),
-          given_(static_cast<std::size_t>(tables.count()), false), mark_(static_cast<std::size_t>(tables.problem.nodes()), 0),
-          again_(mark_.size(), false) {
-        for (i64 bit : given) given_[static_cast<std::size_t>(bit)] = true;
-        for (i64 node : nodes) again_[static_cast<std::size_t>(node)] = true;
+          states_(tables.count()), given_(tables.count(), false), again_(tables.problem.nodes(), false),
+          asked_(tables.problem.nodes()) {
+        for (Bit bit : given) given_[bit] = true;
+        for (Node node : nodes) again_[node] = true;
     }
 
-    void run(Ints wanted) {
-        Bits bits(wanted.begin(), wanted.end());
+    void run(const Bits& bits) {
         held_.become(bits);
         start_ = states_.number(bits);
-        meet(start_, 0, held_.size(), bits, -1, -1);
+        meet(start_, 0, held_.size(), bits, NONE, NONE);
         while (!open_.empty()) {
             const auto [least, left, size, number] = open_.top();
             open_.pop();
             const i64 spent = states_[number].peak;
             if (spent + haste_ * left < least) continue;  // met again at less
             bound = least;
-            if (states_.looked_at() >= most_ || states_.bytes() > ROOM || halt_) return;
+            if (states_.looked_at() >= most_ || states_.are_full() || halt_) return;
             if (left == 0 && is_given(number)) {
                 found_ = number;
                 cost = spent;
@@ -53,25 +54,22 @@ class Cheapest {
     i64 looked_at() const { return states_.looked_at(); }
 
     // The computes of the way found.
-    Owned<i64> way() {
-        std::vector<i64> nodes;
-        for (i64 number = cost < 0 ? start_ : found_; number != start_; number = states_[number].after)
+    Owned<Node> way() {
+        std::vector<Node> nodes;
+        for (Number number = cost < 0 ? start_ : found_; number != start_; number = states_[number].after)
             nodes.push_back(states_[number].node);
-        Owned<i64> made(static_cast<i64>(nodes.size()));
-        std::copy(nodes.begin(), nodes.end(), made.begin());
-        return made;
+        return Owned(nodes);
     }
 
   private:
-    static constexpr i64 ROOM = i64(1) << 28;  // bytes
-    using Open = std::tuple<i64, i64, i64, i64>;  // cost at least, of it what is left, bytes, number
+    using Open = std::tuple<i64, i64, i64, Number>;  // cost at least, of it what is left, bytes, number
 
-    bool is_given(i64 number) const {
+    bool is_given(Number number) const {
         const Bits bits = states_.bits_of(number);
-        return std::all_of(bits.begin(), bits.end(), [&](i64 bit) { return given_[static_cast<std::size_t>(bit)]; });
+        return std::all_of(bits.begin(), bits.end(), [&](Bit bit) { return given_[bit]; });
     }
 
-    void meet(i64 number, i64 spent, i64 size, const Bits& bits, i64 after, i64 node) {
+    void meet(Number number, i64 spent, i64 size, const Bits& bits, Number after, Node node) {
         State& state = states_[number];
         if (state.peak <= spent) return;
         const i64 left = cost_left(bits);
@@ -86,41 +84,31 @@ class Cheapest {
     // What the nodes cost that must be run at least once before these copies are there.
     i64 cost_left(const Bits& bits) {
         i64 total = 0;
-        stamp_ += 1;
-        stack_.clear();
-        for (i64 bit : bits) ask_for(bit);
-        while (!stack_.empty()) {
-            const i64 node = stack_.back();
-            stack_.pop_back();
+        auto asked = asked_.begin();
+        const auto ask_for = [&](Bit bit) {
+            if (!given_[bit] && asked.meet(t.writer[bit])) asked.put(t.writer[bit]);
+        };
+        for (Bit bit : bits) ask_for(bit);
+        while (!asked.is_over()) {
+            const Node node = asked.take();
             total += t.problem.cost[node];
-            for (i64 bit : t.reads_of(node)) {
-                const i64 last = t.last_bit[t.value[bit]];
-                if (last < 0 || !given_[static_cast<std::size_t>(last)]) ask_for(bit);
+            for (Bit bit : t.reads[node]) {
+                const Bit last = t.last_bit[t.value[bit]];
+                if (!exists(last) || !given_[last]) ask_for(bit);
             }
         }
         return total;
     }
 
-    void ask_for(i64 bit) {
-        const i64 node = t.writer[bit];
-        if (given_[static_cast<std::size_t>(bit)] || mark_[static_cast<std::size_t>(node)] == stamp_) return;
-        mark_[static_cast<std::size_t>(node)] = stamp_;
-        stack_.push_back(node);
-    }
-
-    void expand(i64 number, i64 spent) {
+    void expand(Number number, i64 spent) {
         const Bits bits = held_.bits();
         const i64 size = states_[number].size;
-        std::vector<i64> nodes;
-        for (i64 bit : bits) {
-            const i64 node = t.writer[bit];
-            if (!given_[static_cast<std::size_t>(bit)] || again_[static_cast<std::size_t>(node)]) nodes.push_back(node);
-        }
-        std::sort(nodes.begin(), nodes.end());
-        nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
-        for (i64 node : nodes) {
+        Bits made;
+        for (Bit bit : bits)
+            if (!given_[bit] || again_[t.writer[bit]]) made.push_back(bit);
+        for (Node node : t.writers_of(made)) {
             held_.become(bits);
-            if (t.problem.once[node] && is_needed(node, bits)) continue;
+            if (t.problem.once[node] && t.is_needed(node, bits)) continue;
             const i64 taken = held_.taken(node);
             auto [earlier, before] = held_.before(node, size);
             if (t.problem.resident + t.problem.workspace[node] + before + taken > budget_) continue;
@@ -128,28 +116,25 @@ class Cheapest {
         }
     }
 
-    bool is_needed(i64 node, const Bits& bits) const {
-        return std::any_of(bits.begin(), bits.end(),
-                           [&](i64 bit) { return t.writer[bit] != node && t.needs(t.writer[bit], node); });
-    }
-
     const Tables& t;
     const i64 budget_, below_, most_, haste_;
     const Halt halt_;
     Held held_;
     States states_;
-    std::vector<char> given_;
-    std::vector<i64> mark_, stack_;
-    std::vector<char> again_;
-    i64 stamp_ = 0, start_ = 0, found_ = 0;
+    Owned<bool, Bit> given_;
+    Owned<bool, Node> again_;
+    orders::Frontier<Node> asked_;
+    Number start_{0}, found_{0};
     std::priority_queue<Open, std::vector<Open>, std::greater<>> open_;
 };
 
 // (no way costs less, what the way found costs or -1, states looked at, the way).
-inline std::tuple<i64, i64, i64, Owned<i64>> cheapest(Tables tables, Ints wanted, Ints given, Ints nodes, i64 budget,
+inline std::tuple<i64, i64, i64, Owned<Node>> cheapest(const Tables& tables, Array<const Bit> wanted,
+                                                       Array<const Bit> given, Array<const Node> nodes, i64 budget,
                                                        i64 below, i64 most, i64 haste, Halt halt) {
+    require(all_below(given, tables.count()) && all_below(nodes, tables.problem.nodes()), "no copies or nodes of these");
     Cheapest search(tables, given, nodes, budget, below, most, haste, halt);
-    search.run(wanted);
+    search.run(tables.checked(wanted));
     return {search.bound, search.cost, search.looked_at(), search.way()};
 }
 

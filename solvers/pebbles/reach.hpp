@@ -10,23 +10,24 @@ namespace remat::pebbles {
 
 class Search {
   public:
-    Search(const Tables& tables, Ints alone, i64 known, i64 most, Halt halt)
-        : t(tables), alone_(alone), known_(known), most_(most), halt_(halt), held_(tables) {}
+    Search(const Tables& tables, Array<const i64, Bit> alone, i64 known, i64 most, Halt halt)
+        : t(tables), alone_(alone), known_(known), most_(most), halt_(halt), held_(tables),
+          states_(tables.count()) {}
 
     // Search from these copies; no lower peak than `at_least` matters.
-    void run(Ints wanted, i64 at_least) {
-        Bits bits(wanted.begin(), wanted.end());
+    void run(const Bits& bits, i64 at_least) {
         held_.become(bits);
+        size = held_.size();
         start_ = states_.number(bits);
-        meet(start_, at_least, held_.size(), {-1, -1, -1});
+        meet(start_, at_least, size, {NONE, NONE, NONE});
         while (!open_.empty()) {
-            const auto [peak, left, size, number] = open_.top();
+            const auto [peak, left, bytes, number] = open_.top();
             open_.pop();
             if (states_[number].peak < peak) continue;
             least = std::min(peak, known_);
-            if (states_.looked_at() >= most_ || states_.bytes() > ROOM || halt_) return;
-            i64 smaller = drop(number, peak);
-            if (smaller < 0) continue;
+            if (states_.looked_at() >= most_ || states_.are_full() || halt_) return;
+            const Number smaller = drop(number, peak);
+            if (!exists(smaller)) continue;
             if (held_.bits().empty()) {
                 found_ = smaller;
                 reached = peak;
@@ -37,42 +38,40 @@ class Search {
         least = known_;
     }
 
-    // The peak below which no way leads there; that of the way found, or -1.
-    i64 least = 0, reached = -1;
+    // The bytes of what is wanted; the peak below which no way leads there; that of the way found, or -1.
+    i64 size = 0, least = 0, reached = -1;
 
     i64 looked_at() const { return states_.looked_at(); }
 
     // The way found, forwards: for each step its node or -1, the bit that is made of nothing if so, and what is held.
-    std::tuple<Owned<i64>, Owned<i64>, Owned<i64>, Owned<i64>> way() {
-        std::vector<i64> nodes, made, at{0}, held;
-        for (i64 number = reached < 0 ? start_ : found_; number != start_; number = states_[number].after) {
+    std::tuple<Owned<Node>, Owned<Bit>, Owned<i64>, Owned<Bit>> way() {
+        std::vector<Node> nodes;
+        std::vector<Bit> made, held;
+        std::vector<i64> at{0};
+        for (Number number = reached < 0 ? start_ : found_; number != start_; number = states_[number].after) {
             nodes.push_back(states_[number].node);
             made.push_back(states_[number].bit);
-            for (i64 bit : states_.bits_of(number)) held.push_back(bit);
+            for (Bit bit : states_.bits_of(number)) held.push_back(bit);
             at.push_back(static_cast<i64>(held.size()));
         }
-        return {owned(nodes), owned(made), owned(at), owned(held)};
+        return {Owned(nodes), Owned(made), Owned(at), Owned(held)};
     }
 
   private:
-    static constexpr i64 ROOM = i64(1) << 28;  // bytes
-
     struct Step {
-        i64 after, node, bit;
+        Number after;
+        Node node;
+        Bit bit;
     };
     struct Back {
-        i64 need, size, node, bit;
+        i64 need, size;
+        Node node;
+        Bit bit;
         Bits earlier;
     };
-    using Open = std::tuple<i64, i64, i64, i64>;  // peak, nodes still to run at least, bytes, number
+    using Open = std::tuple<i64, i64, i64, Number>;  // peak, nodes still to run at least, bytes, number
 
-    static Owned<i64> owned(const std::vector<i64>& from) {
-        Owned<i64> made(static_cast<i64>(from.size()));
-        std::copy(from.begin(), from.end(), made.begin());
-        return made;
-    }
-
-    void meet(i64 number, i64 peak, i64 size, Step step) {
+    void meet(Number number, i64 peak, i64 size, Step step) {
         State& state = states_[number];
         if (state.peak <= peak) return;
         std::tie(state.peak, state.size, state.after, state.node, state.bit) =
@@ -81,21 +80,21 @@ class Search {
     }
 
     // How many nodes must run at least before these copies are there.
-    i64 left(i64 number) {
-        Bits words(t.needed.columns, 0);
-        for (i64 node : nodes_of(states_.bits_of(number)))
-            for (i64 word = 0; word < t.needed.columns; word++) words[word] |= t.needed[node][word];
+    i64 left(Number number) {
+        std::vector<i64> words(t.needed.columns, 0);
+        for (Node node : t.writers_of(states_.bits_of(number)))
+            for (i64 word : t.needed[node].places()) words[word] |= t.needed[node][word];
         i64 count = 0;
         for (i64 word : words) count += __builtin_popcountll(static_cast<std::uint64_t>(word));
         return count;
     }
 
-    // Leave out what can be made of nothing beside the rest; -1 if what is left was met before.
-    i64 drop(i64 number, i64 peak) {
+    // Leave out what can be made of nothing beside the rest; nothing if what is left was met before.
+    Number drop(Number number, i64 peak) {
         Bits bits = states_.bits_of(number);
         held_.become(bits);
-        std::stable_sort(bits.begin(), bits.end(), [&](i64 one, i64 other) { return t.bytes[one] > t.bytes[other]; });
-        for (i64 bit : bits) {
+        std::stable_sort(bits.begin(), bits.end(), [&](Bit one, Bit other) { return t.bytes[one] > t.bytes[other]; });
+        for (Bit bit : bits) {
             const i64 size = states_[number].size;
             if (!t.shared[bit] && size - t.bytes[bit] + alone_[bit] > peak) continue;
             const Bits before = held_.bits();
@@ -104,37 +103,37 @@ class Search {
                 held_.become(before);
                 continue;
             }
-            const i64 rest = states_.number(held_.bits());
+            const Number rest = states_.number(held_.bits());
             State& state = states_[rest];
-            if (state.peak <= peak) return -1;
+            if (state.peak <= peak) return NONE;
             std::tie(state.peak, state.size, state.after, state.node, state.bit) =
-                std::make_tuple(peak, less, number, i64(-1), bit);
+                std::make_tuple(peak, less, number, NONE, bit);
             number = rest;
         }
         return number;
     }
 
     // Leave one copy out of what is held. Returns the size of the others.
-    i64 without(i64 bit, i64 size) {
+    i64 without(Bit bit, i64 size) {
         Bits rest;
-        for (i64 other : held_.bits())
+        for (Bit other : held_.bits())
             if (other != bit) rest.push_back(other);
         held_.become(rest);
         return t.shared[bit] ? held_.size() : size - t.bytes[bit];
     }
 
     // All steps back, or one if it is the only one worth taking.
-    void expand(i64 number, i64 peak) {
+    void expand(Number number, i64 peak) {
         const Bits bits = held_.bits();
         const i64 size = states_[number].size;
         std::vector<Back> steps;
-        for (i64 node : nodes_of(bits)) {
+        for (Node node : t.writers_of(bits)) {
             held_.become(bits);
-            if (t.problem.once[node] && is_needed(node, bits)) continue;
+            if (t.problem.once[node] && t.is_needed(node, bits)) continue;
             const i64 taken = held_.taken(node);
             auto [earlier, before] = held_.before(node, size);
             const i64 need = t.problem.resident + t.problem.workspace[node] + before + taken;
-            Back step{std::max(peak, need), before, node, -1, std::move(earlier)};
+            Back step{std::max(peak, need), before, node, NONE, std::move(earlier)};
             if (step.need >= known_) continue;
             const bool only = step.need == peak && (is_smaller(step.earlier, bits) || may_be_last(node, bits));
             steps.push_back(std::move(step));
@@ -143,75 +142,55 @@ class Search {
                 return;
             }
         }
-        for (i64 bit : bits) {
+        for (Bit bit : bits) {
             held_.become(bits);
             const i64 less = without(bit, size), need = std::max(peak, less + alone_[bit]);
-            if (need < known_) steps.push_back({need, less, -1, bit, held_.bits()});
+            if (need < known_) steps.push_back({need, less, NONE, bit, held_.bits()});
         }
         meet_all(steps, number);
     }
 
-    void meet_all(const std::vector<Back>& steps, i64 after) {
+    void meet_all(const std::vector<Back>& steps, Number after) {
         for (const Back& step : steps)
             meet(states_.number(step.earlier), step.need, step.size, {after, step.node, step.bit});
     }
-
-    bool is_written(i64 node, i64 bit) const { return t.writer[bit] == node; }
 
     static bool is_smaller(const Bits& earlier, const Bits& bits) {
         return std::includes(bits.begin(), bits.end(), earlier.begin(), earlier.end());
     }
 
-    // Those that make these copies, in their order.
-    std::vector<i64> nodes_of(const Bits& bits) const {
-        std::vector<i64> nodes;
-        for (i64 bit : bits) nodes.push_back(t.writer[bit]);
-        std::sort(nodes.begin(), nodes.end());
-        nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
-        return nodes;
-    }
-
-    // Whether another of these copies cannot be made without a node.
-    bool is_needed(i64 node, const Bits& bits) const {
-        return std::any_of(bits.begin(), bits.end(),
-                           [&](i64 bit) { return t.writer[bit] != node && t.needs(t.writer[bit], node); });
-    }
-
     // Whether what a node has made here can as well be made last.
-    bool may_be_last(i64 node, const Bits& bits) const {
+    bool may_be_last(Node node, const Bits& bits) const {
         i64 made = 0;
-        for (i64 bit : bits) {
-            if (!is_written(node, bit)) continue;
+        for (Bit bit : bits) {
+            if (t.writer[bit] != node) continue;
             if (t.shared[bit]) return false;
             made += t.bytes[bit];
         }
-        const Ints reads = t.reads_of(node);
+        const auto reads = t.reads[node];
         if (t.weight[node] > made) return false;
-        return std::none_of(reads.begin(), reads.end(), [&](i64 bit) { return t.shared[bit]; }) && !is_needed(node, bits);
+        return std::none_of(reads.begin(), reads.end(), [&](Bit bit) { return t.shared[bit]; }) && !t.is_needed(node, bits);
     }
 
     const Tables& t;
-    const Ints alone_;
+    const Array<const i64, Bit> alone_;
     const i64 known_, most_;
     const Halt halt_;
     Held held_;
     States states_;
     std::priority_queue<Open, std::vector<Open>, std::greater<>> open_;
-    i64 start_ = 0, found_ = 0;
+    Number start_{0}, found_{0};
 };
 
 // (least, peak or -1, bytes of what is wanted, states looked at, and the way).
-using Reached = std::tuple<i64, i64, i64, i64, Owned<i64>, Owned<i64>, Owned<i64>, Owned<i64>>;
+using Reached = std::tuple<i64, i64, i64, i64, Owned<Node>, Owned<Bit>, Owned<i64>, Owned<Bit>>;
 
-inline Reached reach(Tables tables, Ints wanted, Ints alone, i64 known, i64 most, i64 at_least, Halt halt) {
+inline Reached reach(const Tables& tables, Array<const Bit> wanted, Array<const i64, Bit> alone, i64 known, i64 most,
+                     i64 at_least, Halt halt) {
+    require(alone.size == tables.count(), "a peak for each copy");
     Search search(tables, alone, known, most, halt);
-    search.run(wanted, at_least);
-    Held held(tables);
-    held.become(Bits(wanted.begin(), wanted.end()));
-    const i64 size = held.size();
-    auto [nodes, made, at, bits] = search.way();
-    return {search.least, search.reached, size, search.looked_at(), std::move(nodes), std::move(made), std::move(at),
-            std::move(bits)};
+    search.run(tables.checked(wanted), at_least);
+    return std::tuple_cat(std::make_tuple(search.least, search.reached, search.size, search.looked_at()), search.way());
 }
 
 }  // namespace remat::pebbles

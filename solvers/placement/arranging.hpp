@@ -12,14 +12,16 @@ constexpr i64 WEIGHT = 4;  // of a byte that finds no room, where one over budge
 // best order met without that node, or nothing where none lacks and costs less than is known; what it lacks; its cost.
 //
 // What is live is known after each move without running through the order, so that most moves are turned down by that.
-inline std::tuple<Owned<i64>, i64, i64> arrange(const Arrays& searched, Ints begin, i64 budget, i64 roof, i64 peak,
-                                                const Arrays& arrays, i64 room, i64 known_lacking, i64 known_cost,
-                                                annealing::Cooling cooling, annealing::Kept kept, Halt halt) {
+inline std::tuple<Owned<Node, Step>, i64, i64> arrange(const Arrays& searched, Order begin, i64 budget, i64 roof,
+                                                       i64 peak, const Arrays& arrays, i64 room, i64 known_lacking,
+                                                       i64 known_cost, annealing::Cooling cooling,
+                                                       annealing::Kept kept, Halt halt) {
+    require(searched.nodes() == arrays.nodes() + 1, "a problem searched that is not the other with a node at its end");
     const annealing::Tables t(searched);
     annealing::State s = loaded(t, begin, annealing::slots_for(t, 2 * begin.size), annealing::Room{budget, roof}, peak,
                                 kept, cooling.seed);
     i64 lacking = above(arrays, order_of(s), room), over = excess(s) + WEIGHT * lacking;
-    Owned<i64> best(0);
+    Owned<Node, Step> best;
     cooling.run(s, halt, [&] { spread(t, s); }, [&](double temperature) {
         const i64 cost = s.total;
         attempt(t, s, cooling.price, 0.0);  // what is live fits here: places are what is wanted
@@ -33,7 +35,7 @@ inline std::tuple<Owned<i64>, i64, i64> arrange(const Arrays& searched, Ints beg
             undo(t, s, 0);
             return false;
         }
-        const Owned<i64> order = order_of(s);
+        Owned<Node, Step> order = order_of(s);
         const i64 missing = above(arrays, order, room);
         now += WEIGHT * missing;
         if (is_too_bad(now)) {
@@ -45,7 +47,7 @@ inline std::tuple<Owned<i64>, i64, i64> arrange(const Arrays& searched, Ints beg
         if (missing < known_lacking || (missing == known_lacking && s.total < known_cost)) {
             known_lacking = missing;
             known_cost = s.total;
-            best = Owned<i64>(static_cast<const Ints&>(order));
+            best = std::move(order);
         }
         return lacking == 0;
     });

@@ -5,8 +5,6 @@
 // as may be; if it is free nowhere, where those in its way weigh least, and they are taken out. One that found no free
 // place weighs more from then on, so that the hard ones stay and the easy ones move about.
 //
-// Above each lifetime so much is taken already: its `rise`.
-//
 // Invariant: no two lifetimes that are placed meet in time and in address, and none reaches above the height less its
 // rise.
 #pragma once
@@ -14,8 +12,8 @@
 #include <tuple>
 #include <vector>
 
-#include "solvers/native/array.hpp"
 #include "solvers/native/random.hpp"
+#include "solvers/placement/lives.hpp"
 
 namespace remat::placement {
 
@@ -24,12 +22,12 @@ class SortedPlaces {
   public:
     i64 count() const { return static_cast<i64>(places_.size()); }
 
-    void put(i64 item, i64 start, i64 end, Ints key) {
+    void put(Item item, i64 start, i64 end, Sizes key) {
         places_.insert(behind(key[item], key), {item, start, end});
     }
 
     // The key of the item is still what it was when it was put here.
-    void take(i64 item, Ints key) {
+    void take(Item item, Sizes key) {
         auto place = std::lower_bound(places_.begin(), places_.end(), key[item],
                                       [&](const Place& other, i64 own) { return key[other.item] < own; });
         while (place->item != item) ++place;
@@ -37,7 +35,7 @@ class SortedPlaces {
     }
 
     // Write those that live at some time from `start` to `end`, in order, and return how many they are.
-    i64 meeting(i64 start, i64 end, Ints into) const {
+    i64 meeting(i64 start, i64 end, const Array<Item>& into) const {
         i64 count = 0;
         for (const Place& one : places_) {  // without branches: it is looked at thousands of times
             into[count] = one.item;
@@ -48,10 +46,11 @@ class SortedPlaces {
 
   private:
     struct Place {
-        i64 item, start, end;
+        Item item;
+        i64 start, end;
     };
 
-    std::vector<Place>::iterator behind(i64 own, Ints key) {
+    std::vector<Place>::iterator behind(i64 own, Sizes key) {
         return std::upper_bound(places_.begin(), places_.end(), own,
                                 [&](i64 own_, const Place& other) { return own_ < key[other.item]; });
     }
@@ -62,28 +61,28 @@ class SortedPlaces {
 // All that are placed, and for each part of the time those that live in it: most lifetimes lie within one part.
 class PlacesByTime {
   public:
-    PlacesByTime(Ints start, Ints end, Ints key) : start_(start), end_(end), key_(key) {
-        Owned<i64> sorted(start);
+    PlacesByTime(const Lives& of, Sizes key) : start_(of.start), end_(of.end), key_(key) {
+        Owned<i64, Item> sorted(of.start);
         std::sort(sorted.begin(), sorted.end());
-        for (i64 part = 1; part < PARTS; part++)
-            if (const i64 at = sorted[sorted.size * part / PARTS]; begins_.empty() || at > begins_.back())
+        for (i64 part = 1; part < PARTS && sorted.size; part++)
+            if (const i64 at = sorted[Item(sorted.size * part / PARTS)]; begins_.empty() || at > begins_.back())
                 begins_.push_back(at);
         parts_.resize(begins_.size() + 1);
     }
 
-    void put(i64 item) {
+    void put(Item item) {
         all_.put(item, start_[item], end_[item], key_);
         for (i64 part = first(item); part <= last(item); part++)
             parts_[part].put(item, start_[item], end_[item], key_);
     }
 
-    void take(i64 item) {
+    void take(Item item) {
         all_.take(item, key_);
         for (i64 part = first(item); part <= last(item); part++) parts_[part].take(item, key_);
     }
 
     // Among which those are that meet this item.
-    const SortedPlaces& around(i64 item) const {
+    const SortedPlaces& around(Item item) const {
         const i64 part = first(item);
         return part == last(item) ? parts_[part] : all_;
     }
@@ -91,39 +90,29 @@ class PlacesByTime {
   private:
     static constexpr i64 PARTS = 64;
 
-    i64 first(i64 item) const { return part_of(start_[item]); }
-    i64 last(i64 item) const { return part_of(end_[item] - 1); }
+    i64 first(Item item) const { return part_of(start_[item]); }
+    i64 last(Item item) const { return part_of(end_[item] - 1); }
 
     i64 part_of(i64 moment) const {
         return std::upper_bound(begins_.begin(), begins_.end(), moment) - begins_.begin();
     }
 
-    Ints start_, end_, key_;
+    Array<const i64, Item> start_, end_, key_;
     std::vector<i64> begins_;  // of all parts but the first
     std::vector<SortedPlaces> parts_;
     SortedPlaces all_;
-};
-
-// Lifetimes, each with what is taken above it as long as it lives.
-struct Lives {
-    Ints start, end, size, rise;
-
-    template <class Visit>
-    void fields(Visit visit) {
-        visit(start), visit(end), visit(size), visit(rise);
-    }
 };
 
 class EjectionSearch {
   public:
     // `weight`: what it is worth not to take an item out, and `more`: by how much that rises each time it finds no free
     // place. `offset`: below 0 for what has no place yet.
-    EjectionSearch(const Lives& of, Floats weight, Floats more, i64 height, Ints offset, i64 seed)
+    EjectionSearch(const Lives& of, Array<double, Item> weight, Array<const double, Item> more, i64 height,
+                   Array<i64, Item> offset, i64 seed)
         : start_(of.start), end_(of.end), size_(of.size), rise_(of.rise), weight_(weight), more_(more), offset_(offset),
-          height_(height), random_(seed), top_(of.size.size),
-          below_(of.start, of.end, offset), above_(of.start, of.end, top_), by_offset_(of.size.size + 1),
-          by_top_(of.size.size + 1) {
-        for (i64 item = 0; item < size_.size; item++) {
+          height_(height), random_(seed), top_(of.count()), below_(of, offset), above_(of, top_),
+          by_offset_(of.count() + 1), by_top_(of.count() + 1) {
+        for (Item item : size_.places()) {
             top_[item] = offset[item] + size_[item];
             if (offset[item] < 0 || top_[item] > limit(item))
                 waiting_.push_back(item);
@@ -137,12 +126,12 @@ class EjectionSearch {
         i64 work = 0;
         while (!waiting_.empty() && work <= most && !halt) {
             std::swap(waiting_[random_.below(static_cast<i64>(waiting_.size()))], waiting_.back());
-            const i64 item = waiting_.back();
+            const Item item = waiting_.back();
             waiting_.pop_back();
             work += below_.around(item).count() + 1;
             place(item);
         }
-        for (i64 item : waiting_) offset_[item] = -1;
+        for (Item item : waiting_) offset_[item] = -1;
         return {static_cast<i64>(waiting_.size()), work};
     }
 
@@ -153,9 +142,9 @@ class EjectionSearch {
         double weight;
     };
 
-    i64 limit(i64 item) const { return height_ - rise_[item]; }
+    i64 limit(Item item) const { return height_ - rise_[item]; }
 
-    void place(i64 item) {
+    void place(Item item) {
         const i64 count = below_.around(item).meeting(start_[item], end_[item], by_offset_);
         above_.around(item).meeting(start_[item], end_[item], by_top_);
         const Choice chosen = lightest(size_[item], limit(item), count);
@@ -195,9 +184,9 @@ class EjectionSearch {
         // Note the place if it is better; false where nothing higher can be below the limit.
         bool look(i64 offset, Choice& best) {
             if (offset + size > limit) return false;
-            for (i64 item; begun < count && search.offset_[item = search.by_offset_[begun]] < offset + size; begun++)
+            for (Item item; begun < count && search.offset_[item = search.by_offset_[begun]] < offset + size; begun++)
                 weight += search.weight_[item];
-            for (i64 item; ended < count && search.top_[item = search.by_top_[ended]] <= offset; ended++)
+            for (Item item; ended < count && search.top_[item = search.by_top_[ended]] <= offset; ended++)
                 weight -= search.weight_[item];
             if (begun == ended)
                 best = {offset, 0};
@@ -208,7 +197,7 @@ class EjectionSearch {
     };
 
     void eject(i64 low, i64 high, i64 count) {
-        for (i64 item : by_offset_.slice(0, count))
+        for (Item item : by_offset_.first(count))
             if (offset_[item] < high && top_[item] > low) {
                 waiting_.push_back(item);
                 below_.take(item), above_.take(item);
@@ -217,20 +206,23 @@ class EjectionSearch {
 
     static constexpr double ROUNDING = 1e-9, LEAST = 1e-300;
 
-    Ints start_, end_, size_, rise_;
-    Floats weight_, more_;
-    Ints offset_;
-    i64 height_;
+    const Sizes start_, end_, size_, rise_;
+    const Array<double, Item> weight_;
+    const Array<const double, Item> more_;
+    const Array<i64, Item> offset_;
+    const i64 height_;
     Random random_;
-    Owned<i64> top_;
+    Owned<i64, Item> top_;
     PlacesByTime below_, above_;  // by offset, and by top
-    Owned<i64> by_offset_, by_top_;  // those that meet the item in hand
-    std::vector<i64> waiting_;
+    Owned<Item> by_offset_, by_top_;  // those that meet the item in hand
+    std::vector<Item> waiting_;
 };
 
-inline std::tuple<i64, i64> place_by_ejection(Lives lifetimes, Floats weight, Floats more, i64 height, Ints offset,
+inline std::tuple<i64, i64> place_by_ejection(const Lives& lives, Array<double, Item> weight,
+                                              Array<const double, Item> more, i64 height, Array<i64, Item> offset,
                                               i64 seed, i64 most, Halt halt) {
-    return EjectionSearch(lifetimes, weight, more, height, offset, seed).run(most, halt);
+    require(all_as_long(lives.count(), weight, more, offset), "a weight, its rise and an offset for each lifetime");
+    return EjectionSearch(lives, weight, more, height, offset, seed).run(most, halt);
 }
 
 }  // namespace remat::placement

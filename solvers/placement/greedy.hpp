@@ -3,28 +3,29 @@
 // Invariant: no two lifetimes that meet in time meet in address. Times, sizes and offsets are whole units.
 #pragma once
 
-#include "solvers/native/array.hpp"
+#include "solvers/placement/lives.hpp"
 
 namespace remat::placement {
 
 // Fill `offset` and return the height. It stops early, with a height of `cap` or more, where that is reached.
-inline i64 place_in_order(Ints order, Ints start, Ints end, Ints size, i64 cap, Ints offset) {
-    Owned<i64> placed(order.size);  // by offset
+inline i64 place_in_order(Array<const Item> order, const Lives& of, i64 cap, Array<i64, Item> offset) {
+    require(all_below(order, of.count()) && offset.size == of.count(), "an order or offsets of other lifetimes");
+    Owned<Item> placed(order.size);  // by offset
     i64 height = 0;
-    for (i64 done = 0; done < order.size; done++) {
-        const i64 item = order[done];
+    for (i64 done : order.places()) {
+        const Item item = order[done];
         i64 floor = 0;
-        for (i64 other : placed.slice(0, done)) {
-            if (start[other] >= end[item] || end[other] <= start[item]) continue;
-            if (offset[other] >= floor + size[item]) break;
-            floor = std::max(floor, offset[other] + size[other]);
+        for (Item other : placed.first(done)) {
+            if (of.start[other] >= of.end[item] || of.end[other] <= of.start[item]) continue;
+            if (offset[other] >= floor + of.size[item]) break;
+            floor = std::max(floor, offset[other] + of.size[other]);
         }
         offset[item] = floor;
-        height = std::max(height, floor + size[item]);
+        height = std::max(height, floor + of.size[item]);
         if (height >= cap) return height;
-        i64* const end_placed = placed.begin() + done;
-        i64* const at = std::upper_bound(placed.begin(), end_placed, floor,
-                                         [&](i64 offset_, i64 other) { return offset_ < offset[other]; });
+        Item* const end_placed = placed.begin() + done;
+        Item* const at = std::upper_bound(placed.begin(), end_placed, floor,
+                                         [&](i64 offset_, Item other) { return offset_ < offset[other]; });
         std::copy_backward(at, end_placed, end_placed + 1);
         *at = item;
     }

@@ -7,6 +7,9 @@
 
 namespace remat::placement {
 
+using orders::Block;
+using orders::Blocks;
+
 constexpr i64 CHUNK_UNIT = 256;  // ALIGNMENT of chunks.py
 constexpr i64 ILLEGAL = -1;
 
@@ -15,28 +18,26 @@ inline i64 rounded(i64 bytes) { return (bytes + CHUNK_UNIT - 1) / CHUNK_UNIT * C
 // Blocks that are let go after the same step, in chains.
 class Dying {
   public:
-    Dying(i64 steps, i64 blocks) : first_(steps + 1, -1), next_(blocks, -1) {}
+    Dying(i64 steps, i64 blocks) : first_(steps, NONE), next_(blocks, NONE) {}
 
-    void add(i64 block, i64 step) {
-        next_[block] = first_[step];
-        first_[step] = block;
-    }
+    void add(Block block, Step step) { next_[block] = std::exchange(first_[step], block); }
 
     template <class Each>
-    void each(i64 step, Each each) const {
-        for (i64 block = first_[step]; block >= 0; block = next_[block]) each(block);
+    void each(Step step, Each each) const {
+        for (Block block = first_[step]; exists(block); block = next_[block]) each(block);
     }
 
   private:
-    Owned<i64> first_, next_;
+    Owned<Block, Step> first_;
+    Owned<Block, Block> next_;
 };
 
 // The most that outputs and what kernels work in take at once.
-inline i64 held_beside(const Arrays& arrays, Ints order, const orders::Blocks& blocks) {
+inline i64 held_beside(const Arrays& arrays, Order order, const Blocks& blocks) {
     i64 outputs = 0, most = 0;
-    for (i64 step = 0; step < order.size; step++) {
-        for (i64 block = blocks.first[step]; block < blocks.first[step + 1]; block++)
-            if (blocks.last[block] == order.size) outputs += blocks.held[block];
+    for (Step step : order.places()) {
+        for (Block block : blocks.taken_at(step))
+            if (blocks.last[block] == Step(order.size)) outputs += blocks.held[block];
         most = std::max(most, outputs + arrays.workspace[order[step]]);
     }
     return most;
@@ -45,12 +46,11 @@ inline i64 held_beside(const Arrays& arrays, Ints order, const orders::Blocks& b
 // Live blocks by address.
 class Pattern {
   public:
-    explicit Pattern(i64 most) : begins_(most), ends_(most) {}
-
     // Put a block in the smallest gap, or above all. Returns its address.
     i64 put(i64 size) {
-        i64 place = count_, address = count_ ? ends_[count_ - 1] : 0, least = -1, reached = 0;
-        for (i64 k = 0; k < count_; k++) {
+        std::size_t place = begins_.size();
+        i64 address = ends_.empty() ? 0 : ends_.back(), least = -1, reached = 0;
+        for (std::size_t k = 0; k < begins_.size(); k++) {
             const i64 over = begins_[k] - reached - size;
             if (over >= 0 && (least < 0 || over < least)) {
                 place = k;
@@ -60,48 +60,44 @@ class Pattern {
             }
             reached = ends_[k];
         }
-        for (Ints table : {Ints(begins_), Ints(ends_)})
-            std::copy_backward(&table[place], table.begin() + count_, table.begin() + count_ + 1);
-        begins_[place] = address;
-        ends_[place] = address + size;
-        count_ += 1;
+        begins_.insert(begins_.begin() + place, address);
+        ends_.insert(ends_.begin() + place, address + size);
         return address;
     }
 
     void drop(i64 address) {
-        const i64 at = std::lower_bound(begins_.begin(), begins_.begin() + count_, address) - begins_.begin();
-        for (Ints table : {Ints(begins_), Ints(ends_)}) std::copy(&table[at + 1], table.begin() + count_, &table[at]);
-        count_ -= 1;
+        const auto at = std::lower_bound(begins_.begin(), begins_.end(), address) - begins_.begin();
+        begins_.erase(begins_.begin() + at);
+        ends_.erase(ends_.begin() + at);
     }
 
   private:
-    Owned<i64> begins_, ends_;
-    i64 count_ = 0;
+    std::vector<i64> begins_, ends_;
 };
 
 // Place the blocks of an order one after the other, and visit the top of each. What stays to the end are outputs, which
 // are asked for apart, as what kernels work in is.
 template <class Visit>
-inline void place_each(Ints order, const orders::Blocks& blocks, Visit visit) {
+inline void place_each(Order order, const Blocks& blocks, Visit visit) {
     const i64 count = blocks.held.size;
-    Pattern pattern(count + 1);
+    Pattern pattern;
     Dying dying(order.size, count);
-    Owned<i64> address(count, -1);
-    for (i64 step = 0; step < order.size; step++) {
-        for (i64 block = blocks.first[step]; block < blocks.first[step + 1]; block++) {
-            if (blocks.held[block] == 0 || blocks.last[block] == order.size) continue;
+    Owned<i64, Block> address(count, -1);
+    for (Step step : order.places()) {
+        for (Block block : blocks.taken_at(step)) {
+            if (blocks.held[block] == 0 || blocks.last[block] == Step(order.size)) continue;
             const i64 size = rounded(blocks.held[block]);
             address[block] = pattern.put(size);
             visit(address[block] + size);
             dying.add(block, blocks.last[block]);
         }
-        dying.each(step, [&](i64 block) { pattern.drop(address[block]); });
+        dying.each(step, [&](Block block) { pattern.drop(address[block]); });
     }
 }
 
 // The bytes above the room.
-inline i64 above(const Arrays& arrays, Ints order, i64 room) {
-    const orders::Blocks blocks = orders::blocks_of(arrays, order);
+inline i64 above(const Arrays& arrays, Order order, i64 room) {
+    const Blocks blocks = orders::blocks_of(arrays, order);
     if (!blocks.legal()) return ILLEGAL;
     const i64 inside = room - held_beside(arrays, order, blocks);
     i64 over = 0;
@@ -110,8 +106,8 @@ inline i64 above(const Arrays& arrays, Ints order, i64 room) {
 }
 
 // What later runs hold of an order: `pattern.held_later` of its plan.
-inline i64 held_later(const Arrays& arrays, Ints order) {
-    const orders::Blocks blocks = orders::blocks_of(arrays, order);
+inline i64 held_later(const Arrays& arrays, Order order) {
+    const Blocks blocks = orders::blocks_of(arrays, order);
     if (!blocks.legal()) return ILLEGAL;
     i64 highest = 0;
     place_each(order, blocks, [&](i64 top) { highest = std::max(highest, top); });

@@ -29,7 +29,7 @@ class Lives(NamedTuple):
     def placed(self, order: Ints) -> Ints:
         """Offsets: each, in this order, at the lowest place that is free. Others have offset 0."""
         offsets = np.zeros(len(self.size), np.int64)
-        place_in_order(order, self.start, self.end, self.size, np.iinfo(np.int64).max, offsets)
+        place_in_order(order, self, np.iinfo(np.int64).max, offsets)
         return offsets
 
     def height(self, offsets: Ints) -> int:

@@ -13,7 +13,6 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers._loops import place_in_order
 from solvers.clock import Clock
 from solvers.orders.halting import halting
 from solvers.placement.canonical import FITS, NEVER, search, sections
@@ -152,7 +151,4 @@ class _Units:
         return (offsets if how == FITS else None), how == NEVER
 
     def _largest_first(self) -> Ints:
-        order = np.lexsort((self.start, self.start - self.end, -self.size))
-        offsets = np.zeros(len(self.size), np.int64)
-        place_in_order(order, self.start, self.end, self.size, np.iinfo(np.int64).max, offsets)
-        return offsets
+        return self.lives.placed(np.lexsort((self.start, self.start - self.end, -self.size)))

@@ -11,11 +11,12 @@ namespace remat::placement {
 // what a buffer and a tenant must have in common; below 0 for a tenant that neither takes a dead buffer nor leaves one.
 inline Owned<i64> take_buffers(Ints events, Ints shape) {
     Owned<i64> buffer(shape.size, -1);
-    std::vector<std::vector<i64>> waiting;
+    std::vector<std::vector<i64>> waiting(static_cast<std::size_t>(shape.size));
     i64 count = 0;
     for (const i64 event : events) {
-        const i64 tenant = event < 0 ? ~event : event, kind = shape[tenant];
-        if (kind >= static_cast<i64>(waiting.size())) waiting.resize(kind + 1);
+        const i64 tenant = event < 0 ? ~event : event;
+        require(tenant < shape.size && shape[tenant] < shape.size, "a tenant or a shape that there is not");
+        const i64 kind = shape[tenant];
         if (event < 0) {
             if (kind >= 0) waiting[kind].push_back(buffer[tenant]);
         } else if (kind >= 0 && !waiting[kind].empty()) {

@@ -11,8 +11,7 @@
 #include <tuple>
 #include <vector>
 
-#include "solvers/native/array.hpp"
-#include "solvers/placement/canonical.hpp"
+#include "solvers/placement/lives.hpp"
 
 namespace remat::placement {
 
@@ -24,9 +23,9 @@ class Skyline {
         most_.assign(2 * width_, 0), whole_.assign(2 * width_, -1);
     }
 
-    i64 highest(i64 first, i64 last) const { return highest({1, 0, width_}, first, last); }
+    i64 highest(Section first, Section last) const { return highest({1, 0, width_}, i64(first), i64(last)); }
 
-    void set(i64 first, i64 last, i64 top) { set({1, 0, width_}, first, last, top); }
+    void set(Section first, Section last, i64 top) { set({1, 0, width_}, i64(first), i64(last), top); }
 
   private:
     struct Range {
@@ -65,10 +64,12 @@ class Skyline {
 
 // Fill `offset`. `rank`: the preference among equal places; `sooner`: how much lower the place of each counts. Returns
 // the height, with what rises above, and the work: how often a lifetime was looked at.
-inline std::tuple<i64, i64> place_from_bottom(const Sections& items, Ints rank, Ints sooner, Ints offset) {
-    using Waiting = std::tuple<i64, i64, i64>;  // the place as it counts, the rank, the item
+inline std::tuple<i64, i64> place_from_bottom(const Sections& items, Sizes rank, Sizes sooner,
+                                             Array<i64, Item> offset) {
+    require(all_as_long(items.count(), rank, sooner, offset), "a rank, a lead and an offset for each lifetime");
+    using Waiting = std::tuple<i64, i64, Item>;  // the place as it counts, the rank, the item
     std::vector<Waiting> all;
-    for (i64 item = 0; item < items.size.size; item++) all.emplace_back(-sooner[item], rank[item], item);
+    for (Item item : items.size.places()) all.emplace_back(-sooner[item], rank[item], item);
     std::priority_queue<Waiting, std::vector<Waiting>, std::greater<Waiting>> queue({}, std::move(all));
     Skyline skyline(items.held.size);
     i64 height = 0, work = 0;

@@ -41,7 +41,7 @@ def test_arguments_that_do_not_fit_are_refused() -> None:
         memory_of(arrays, np.arange(10)[::2])
     with pytest.raises(TypeError):
         memory_of(arrays, [0, 1, 2, 3, 4])  # type: ignore[arg-type]
-    with pytest.raises(IndexError):
+    with pytest.raises(TypeError, match="a tuple of 19 fields"):
         memory_of((arrays.cost,), np.arange(5))  # type: ignore[arg-type]
 
 
