@@ -28,7 +28,7 @@ def reach(
 
 # (no way costs less, what the way found costs or -1, states looked at, the nodes of the way)
 def cheapest(
-    copies: Copies,
+    of: Copies,
     wanted: Ints,
     given: Ints,
     nodes: Ints,
@@ -42,15 +42,7 @@ def cheapest(
 
 # solvers/annealing
 def anneal_orders(
-    arrays: Arrays,
-    order: Ints,
-    budget: int,
-    roof: int,
-    peak: int,
-    cooling: Cooling,
-    kept: Kept,
-    halt: Ints,
-    /,
+    arrays: Arrays, order: Ints, budget: int, roof: int, peak: int, cooling: Cooling, kept: Kept, halt: Ints, /
 ) -> tuple[Ints, int]: ...
 
 # solvers/methods/chains: the structs Segments and Floating of programs.hpp, field for field
@@ -67,19 +59,13 @@ def minimum_cut(
 # solvers/placement
 def place_in_order(order: Ints, lives: Lives, cap: int, offset: Ints, /) -> int: ...
 def place_from_bottom(items: Sections, rank: Ints, sooner: Ints, offset: Ints, /) -> tuple[int, int]: ...
+
+# how it ended, and the work; it gives up when it has looked at `most` items
 def search_canonical(
     items: Sections, rank: Ints, height: int, most: int, offset: Ints, halt: Ints, /
 ) -> tuple[int, int]: ...
 def place_by_ejection(
-    lives: Lives,
-    weight: Floats,
-    more: Floats,
-    height: int,
-    offset: Ints,
-    seed: int,
-    most: int,
-    halt: Ints,
-    /,
+    lives: Lives, weight: Floats, more: Floats, height: int, offset: Ints, seed: int, most: int, halt: Ints, /
 ) -> tuple[int, int]: ...
 def take_buffers(events: Ints, shape: Ints, /) -> Ints: ...
 def above(arrays: Arrays, order: Ints, room: int, /) -> int: ...
@@ -102,7 +88,6 @@ def arrange(
 
 # for tests
 def drawn(seed: int, count: int, bound: int, /) -> Floats: ...
-def held_by(arrays: Arrays, order: Ints, budget: int, roof: int, /) -> tuple[Ints, int, int]: ...
 def annealed(
     arrays: Arrays, order: Ints, budget: int, roof: int, cooling: Cooling, kept: Kept, /
 ) -> tuple[Ints, Ints, int, int, Ints, int, int]: ...

@@ -2,7 +2,7 @@
 //
 // Arguments are numbers, flags, arrays (anything with a buffer of the right type, taken as it is and never copied) and
 // named tuples of these, which become the C++ struct whose `fields` are in the same order. The loop runs without the
-// interpreter's lock. What it returns is a number, a flag, an array, or a tuple of these.
+// interpreter's lock. What it returns is an integer, an array, or a tuple of these.
 //
 // Invariant: only the stable ABI is used, so that one build serves every Python from 3.11 on. A loop sees no array of
 // another type than it says, writes to none that may not be written, and sees no struct whose `check` refuses it.
@@ -124,8 +124,6 @@ auto read(PyObject* from, Struct& to, Borrowed& borrowed) -> decltype(to.check()
 inline PyObject* numpy_empty = nullptr;
 
 inline PyObject* written(i64 number) { return PyLong_FromLongLong(number); }
-inline PyObject* written(double number) { return PyFloat_FromDouble(number); }
-inline PyObject* written(bool flag) { return PyBool_FromLong(flag); }
 
 template <class T, class At>
 PyObject* written(const Owned<T, At>& array) {

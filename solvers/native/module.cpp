@@ -44,7 +44,6 @@ PyMethodDef LOOPS[] = {
     loop<placement::arrange>("arrange"),
     loop<trials::drawn>("drawn"),
     loop<trials::least_first>("least_first"),
-    loop<trials::held_by>("held_by"),
     loop<trials::annealed>("annealed"),
     loop<late::wait_when_late>("wait_when_late"),
     {nullptr, nullptr, 0, nullptr},

@@ -44,15 +44,6 @@ inline Owned<i64> held_in_state(const annealing::State& s) {
     return found;
 }
 
-// An order in a new state: what is held at each of its computes, what is over budget, and the cost.
-inline std::tuple<Owned<i64>, i64, i64> held_by(const Arrays& arrays, Order order, i64 budget, i64 roof) {
-    const annealing::Tables t(arrays);
-    annealing::State s = loaded(t, order, annealing::slots_for(t, 2 * order.size), annealing::Room{budget, roof}, -1,
-                                annealing::Kept::nothing, 0);
-    const i64 over = excess(s);
-    return {held_in_state(s), over, s.total};
-}
-
 using Nodes = Owned<Node, Step>;
 
 // Where a go of annealing comes to: its order, and of that the same; then the best order met, its excess and cost.

@@ -188,23 +188,18 @@ inline Owned<Node> trim(const Arrays& arrays, Order order) {
     Owned<Step, Node> first(arrays.nodes(), NONE);
     for (Step step : order.places().backwards()) first[order[step]] = step;
     Owned<bool, Value> needed(arrays.output);
-    Owned<bool, Step> keep(order.size, false);
-    i64 kept = 0;
+    std::vector<Node> kept;
     for (Step step : order.places().backwards()) {
         const Node node = order[step];
         bool useful = first[node] == step;
         for (Value value : arrays.writes[node]) useful = useful || needed[value];
         if (!useful) continue;
-        keep[step] = true;
-        kept += 1;
+        kept.push_back(node);
         for (Value value : arrays.writes[node]) needed[value] = false;
         for (Value value : arrays.reads[node]) needed[value] = true;
     }
-    Owned<Node> found(kept);
-    Node* next = found.begin();
-    for (Step step : order.places())
-        if (keep[step]) *next++ = order[step];
-    return found;
+    std::reverse(kept.begin(), kept.end());
+    return Owned(kept);
 }
 
 }  // namespace remat::orders

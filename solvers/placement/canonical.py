@@ -10,6 +10,9 @@ of offsets, every lifetime lies as low as those before it let it. So the search 
 What falls apart in time is solved apart, and a part that cannot be placed sends the search back to the placement that
 cut it off, past all that was placed elsewhere since.
 
+`search_canonical` fills offsets. A placement's key is its place, then its rank, the preference among equal places; keys
+rise along a part.
+
 Invariant: `FITS` comes with offsets in whole units and nothing above the height; `NEVER` is a proof.
 """
 
@@ -19,7 +22,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solvers import _loops
 from solvers.placement.lives import Ints, Lives
 
 FITS, NEVER, UNKNOWN = 1, 0, -1
@@ -49,12 +51,3 @@ def sections(lives: Lives) -> Sections:
     np.add.at(change, first, lives.size)
     np.add.at(change, last, -lives.size)
     return Sections(lives.size, first, last, np.cumsum(change)[:-1], lives.rise)
-
-
-def search(case: Sections, rank: Ints, height: int, most: int, offset: Ints, halt: Ints) -> tuple[int, int]:
-    """Fill `offset`; `rank` is the preference among equal places, `most` the items looked at before it gives up, as it
-    does when `halt` says so.
-
-    The key of a placement is its place, then its rank; keys rise along a part. Returns how it ended, and the work.
-    """
-    return _loops.search_canonical(case, rank, height, most, offset, halt)

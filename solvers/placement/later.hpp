@@ -15,23 +15,6 @@ constexpr i64 ILLEGAL = -1;
 
 inline i64 rounded(i64 bytes) { return (bytes + CHUNK_UNIT - 1) / CHUNK_UNIT * CHUNK_UNIT; }
 
-// Blocks that are let go after the same step, in chains.
-class Dying {
-  public:
-    Dying(i64 steps, i64 blocks) : first_(steps, NONE), next_(blocks, NONE) {}
-
-    void add(Block block, Step step) { next_[block] = std::exchange(first_[step], block); }
-
-    template <class Each>
-    void each(Step step, Each each) const {
-        for (Block block = first_[step]; exists(block); block = next_[block]) each(block);
-    }
-
-  private:
-    Owned<Block, Step> first_;
-    Owned<Block, Block> next_;
-};
-
 // The most that outputs and what kernels work in take at once.
 inline i64 held_beside(const Arrays& arrays, Order order, const Blocks& blocks) {
     i64 outputs = 0, most = 0;
@@ -81,17 +64,18 @@ template <class Visit>
 inline void place_each(Order order, const Blocks& blocks, Visit visit) {
     const i64 count = blocks.held.size;
     Pattern pattern;
-    Dying dying(order.size, count);
-    Owned<i64, Block> address(count, -1);
+    Owned<Block, Step> gone(order.size, NONE);  // after a step, the last taken of those that are let go then
+    Owned<Block, Block> other(count, NONE);     // and the one taken before it
+    Owned<i64, Block> address(count);
     for (Step step : order.places()) {
         for (Block block : blocks.taken_at(step)) {
             if (blocks.held[block] == 0 || blocks.last[block] == Step(order.size)) continue;
             const i64 size = rounded(blocks.held[block]);
             address[block] = pattern.put(size);
             visit(address[block] + size);
-            dying.add(block, blocks.last[block]);
+            other[block] = std::exchange(gone[blocks.last[block]], block);
         }
-        dying.each(step, [&](Block block) { pattern.drop(address[block]); });
+        for (Block block = gone[step]; exists(block); block = other[block]) pattern.drop(address[block]);
     }
 }
 

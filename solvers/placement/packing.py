@@ -13,9 +13,10 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers._loops import search_canonical
 from solvers.clock import Clock
 from solvers.orders.halting import halting
-from solvers.placement.canonical import FITS, NEVER, search, sections
+from solvers.placement.canonical import FITS, NEVER, sections
 from solvers.placement.lifetimes import ALIGNMENT, Lifetime
 from solvers.placement.lives import Lives
 from solvers.placement.lowering import lowered
@@ -146,7 +147,7 @@ class _Units:
         count = len(self.size)
         offsets, most = np.zeros(count, np.int64), ROUND * longer + count**2
         with halting(self.clock if most > LONG else None) as halt:
-            how, work = search(self.case, rank, height, most, offsets, halt)
+            how, work = search_canonical(self.case, rank, height, most, offsets, halt)
         self.clock.spend(moves=work // ITEMS_PER_MOVE)
         return (offsets if how == FITS else None), how == NEVER
 

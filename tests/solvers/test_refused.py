@@ -71,7 +71,6 @@ GOOD: dict[str, tuple[tuple[Any, ...], set[int], set[Path]]] = {
     "arrange": ((ENDED, WHOLE, 9, 99, -1, ARRAYS, 9, 9, 9, COOLING, Kept.NOTHING, CALM), set(), {(1,)}),
     "drawn": ((1, 2, 3), set(), set()),
     "least_first": ((3, ints(2, 1), np.ones(2)), set(), set()),
-    "held_by": ((ENDED, WHOLE, 9, 99), set(), {(1,)}),
     "annealed": ((ENDED, WHOLE, 9, 99, COOLING, Kept.NOTHING), set(), {(1,)}),
     "wait_when_late": ((), set(), set()),
 }
@@ -181,7 +180,7 @@ FIRST, LAST, STARTS = 1, 2, 5  # of Sections, and of the stages of `fill_segment
 WRONG = [
     *(
         row
-        for name in ("anneal_orders", "arrange", "held_by", "annealed")
+        for name in ("anneal_orders", "arrange", "annealed")
         for row in rows_at(
             name, (1,), ints(), ints(5), ints(0, 1, 2, 4, 5), ints(1, 0, 2, 3, 4, 5), ORDER, ints(0, 1, 2, 3, 4, 6),
             ints(-1, 0, 1, 2, 3, 4, 5), ints(0, 1, 2, 3, 4, 1 << 62)

@@ -7,12 +7,14 @@ from random import Random
 import numpy as np
 import pytest
 
-from solvers._loops import annealed, held_by
+from solvers._loops import annealed
 from solvers.annealing.cooling import Cooling, Kept
 from solvers.orders.arrays import Ints, arrays_of
 from solvers.orders.best import in_order
 from solvers.orders.measure import memory_of
 from tests.solvers.random_problems import random_problem
+
+STILL = Cooling(0, 1.0, 1, 1.0, 1.0)
 
 
 def over(held: Ints, budget: int, roof: int) -> int:
@@ -36,7 +38,7 @@ def test_what_is_kept_is_what_is_there(seed: int) -> None:
             assert sorted(order) == sorted(begin)
         elif kept is Kept.ORDER:
             assert all(in_order(one[:-1], last) for one in (order, best) if len(one))
-        anew, excess_anew, total_anew = held_by(ended, order, budget, roof)
+        _, anew, excess_anew, total_anew, *_ = annealed(ended, order, budget, roof, STILL, kept)
         assert held.tolist() == anew.tolist()
         assert excess == excess_anew == over(held, budget, roof)
         steps = order[:-1]
@@ -47,4 +49,4 @@ def test_what_is_kept_is_what_is_there(seed: int) -> None:
         if seed % 4 == 0:  # nothing is shared, so nothing is counted too high
             assert (truth - problem.resident == held[:-1]).all()
         if len(best):  # what was written down is what was met
-            assert held_by(ended, best, budget, roof)[1:] == (least, cost)
+            assert annealed(ended, best, budget, roof, STILL, kept)[2:4] == (least, cost)

@@ -8,9 +8,9 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from solvers._loops import place_by_ejection, place_from_bottom
+from solvers._loops import place_by_ejection, place_from_bottom, search_canonical
 from solvers.clock import Clock, limited
-from solvers.placement.canonical import FITS, NEVER, search, sections
+from solvers.placement.canonical import FITS, NEVER, sections
 from solvers.placement.largest import largest_first
 from solvers.placement.lifetimes import Lifetime
 from solvers.placement.lives import Ints, Lives
@@ -134,7 +134,9 @@ def test_from_the_bottom_up_all_orders_under_ceilings_are_searched() -> None:
         start, size = random.integers(0, 5, 5), random.integers(1, 6, 5)
         lives = Lives(start, start + random.integers(1, 5, 5), size, random.integers(0, 4, 5))
         height, offsets = int(lives.held().max() + random.integers(0, 3)), np.zeros(5, np.int64)
-        how, _ = search(sections(lives), random.permutation(5), height, 1 << 40, offsets, np.zeros(1, np.int64))
+        how, _ = search_canonical(
+            sections(lives), random.permutation(5), height, 1 << 40, offsets, np.zeros(1, np.int64)
+        )
         assert (how == FITS) == fits_below_ceilings(lives, height)
         if how == FITS:
             check(lives.start, lives.end, lives.size, offsets)
