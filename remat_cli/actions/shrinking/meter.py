@@ -22,7 +22,7 @@ from remat_cli.errors import BadInput
 from solvers.clock import Clock
 
 LOOK_SECONDS = 0.2  # seconds between two looks at the clock
-REST_SECONDS = 2.0  # at most, for threads that spin after a run: onnxruntime's do for some 20 ms
+REST_SECONDS = 0.25  # at most, for threads that spin after a run: onnxruntime's do for some 20 ms if nothing is busy
 REST_LOOK_SECONDS = 0.001
 NO_COUNT = "shrink reads what a process holds from /proc, which is on Linux alone"
 
