@@ -43,13 +43,19 @@ from remat_cli.onnx_graph.walk import captures, has_subgraph
 
 
 class UnknownSize(BadInput):
-    """The size of an op's output depends on data; `places` lists the values and axes, EVERY_AXIS if the rank does."""
+    """The size of an op's output depends on data; `places` lists the values and axes, EVERY_AXIS if the rank does.
+    `unknown` says what is not known."""
 
-    def __init__(self, says: str, places: Sequence[tuple[str, int]]) -> None:
-        super().__init__(says)
-        self.places = tuple(places)
+    def __init__(self, unknown: str, places: Sequence[tuple[str, int]]) -> None:
+        self.unknown, self.places = unknown, tuple(places)
+        super().__init__(self.or_else("`remat profile` sees what random inputs make"))
         self.path = Path()
         self.model: onnx.ModelProto | None = None  # the model with its functions replaced, its nodes in order
+
+    def or_else(self, remedy: str) -> str:
+        """What is not known, and what to do: to state it, or else the remedy."""
+        stated = " ".join(f"--dim {value}:{max(0, axis)}=N" for value, axis in self.places)
+        return f"{self.unknown}; pass {stated}, or {remedy}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +142,7 @@ class _Walk:
         }
         unknown = [(name, axis) for name, kind in made.items() for axis, size in enumerate(kind[1]) if size is None]
         if unknown:
-            raise UnknownSize(self._unknown(node, unknown[0][0], "it depends on data", unknown), unknown)
+            raise UnknownSize(self._unknown(node, unknown[0][0], "it depends on data"), unknown)
         for place, name in enumerate(node.output):
             if name:
                 self.types[name] = cast(Type, made[name])
@@ -261,10 +267,13 @@ class _Walk:
             found = declared or self._of_other_ranks(node, name)
         if found is None:
             no_rule = NO_RANK if has_subgraph(node) else NO_RULE
-            raise BadInput(self._unknown(node, name, trouble or no_rule))
+            why = self._unknown(node, name, trouble or no_rule)
+            raise BadInput(why if trouble == NO_TENSOR else f"{why}; give it a static shape in the model's value_info")
         dtype, sizes = found
         if dtype not in TYPES:
-            raise BadInput(self._unknown(node, name, f"there is no type {dtype}"))
+            raise BadInput(
+                self._unknown(node, name, f"there is no type {dtype}") + "; give it a type in the model's value_info"
+            )
         if declared and len(declared[1]) == len(sizes):
             sizes = tuple(d if s is None else s for s, d in zip(sizes, declared[1]))
         if None not in sizes:
@@ -282,22 +291,14 @@ class _Walk:
             return None
         rank = next(axis for axis in count() if f"{name}:{axis}" not in self.stated)
         if not rank:
-            raise UnknownSize(self._unknown(node, name, NO_RANK, [(name, 0)]), [(name, EVERY_AXIS)])
+            raise UnknownSize(self._unknown(node, name, NO_RANK), [(name, EVERY_AXIS)])
         self.loose.ranks.add(name)
         return kinds.pop(), (None,) * rank
 
-    def _unknown(self, node: onnx.NodeProto, name: str, why: str, places: Sequence[tuple[str, int]] = ()) -> str:
+    def _unknown(self, node: onnx.NodeProto, name: str, why: str) -> str:
         domain = f"{node.domain}." if node.domain else ""
-        stated = " ".join(f"--dim {value}:{axis}=N" for value, axis in places)
-        remedy = (
-            f"pass {stated}, or `remat profile` sees what random inputs make"
-            if places
-            else "give it a static shape in the model's value_info"
-        )
-        return (
-            f"{self.path}: the size of value {name!r}, made by {domain}{node.op_type} {node.name!r}, "
-            f"is not known: {why}{'' if why == NO_TENSOR else f'; {remedy}'}"
-        )
+        made = f"{self.path}: the size of value {name!r}, made by {domain}{node.op_type} {node.name!r}"
+        return f"{made}, is not known: {why}"
 
 
 NO_TENSOR = (

@@ -23,6 +23,7 @@ from remat_cli.checking import feeds as feeding
 from remat_cli.errors import BadInput, Usage
 from remat_cli.formats.files import write_whole
 from remat_cli.ingest import ingest
+from remat_cli.ingest.shapes import UnknownSize
 from remat_cli.model.graph import Graph
 from remat_cli.onnx_graph.load import load
 from remat_cli.onnx_graph.stored import bring_in, is_beside
@@ -53,6 +54,8 @@ def prepare(model: Path, asked: ShrinkQuestion, folder: Path) -> Prepared:
     try:
         graph = graph_as_seen(lambda sizes: ingest(model, sizes), dims, devices.find("cpu"), arrays)
     except BadInput as error:
+        if arrays is None and isinstance(error, UnknownSize):
+            raise BadInput(error.or_else("inputs that make it with --feeds")) from error
         if arrays is None:
             raise
         return Prepared(model, None, _stored(arrays, folder), refused=str(error))
