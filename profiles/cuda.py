@@ -17,6 +17,7 @@ from typing import Any
 from profiles.forking import kept_in_children
 
 PROVIDER = "CUDAExecutionProvider"
+PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": PROVIDER}  # by the kind of device
 DRIVER, RUNTIME = "libcuda.so.1", "libcudart.so.13"
 LIBRARIES = {  # the libraries that the wheel's CUDA provider needs, and the packages that bring them
     RUNTIME: "CUDA 13 (libcudart.so.13)",

@@ -5,8 +5,11 @@ Invariant: a count that a system does not keep is 0, so that differences of it s
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import os
 import sys
+from contextlib import suppress
 from typing import Any
 
 try:
@@ -46,3 +49,10 @@ def highest_memory() -> int:
 
 def _used(name: str) -> Any:
     return 0 if resource is None else getattr(resource.getrusage(resource.RUSAGE_SELF), name)
+
+
+def let_go() -> None:
+    """Give back what was freed while a session or its places were made, where that is the C library's to do."""
+    gc.collect()
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("remat_cli", "profiles", "solvers")
-SOLVE = ("planning", "actions/solving.py", "actions/piecing.py", "actions/piece_choice.py", "actions/piece_timing.py")
+SOLVE = ("planning", "actions/solving.py", "actions/piecing.py", "actions/piece_choice.py")
 ASK_WHETHER_OPTIMIZERS_RUN = {
     "remat_cli/model/sessions.py",
     "remat_cli/rewrite/__init__.py",

@@ -17,7 +17,7 @@ from remat_cli.actions.solving import ask
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.so_far import SoFar
 from remat_cli.planning.subjects.subject import Subject
-from remat_cli.planning.time_plan import ENDING_SHARE, PROVING_SHARE, PartTimes
+from remat_cli.planning.time_plan import ENDING_SHARE, PROVING_SHARE
 from remat_cli.results.memory import Memory
 from solvers.problem import Limits
 from solvers.proof.certificate import Certificate
@@ -26,8 +26,7 @@ from solvers.proof.certificate import Certificate
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WholeQuestion:
     """`cuts`: which ops may be in pieces. `offers`: where there is no plan, it is looked for what pieces would bring.
-    `proving`: a certificate is wanted. `so_far`: has what is known meanwhile, for who may not wait until the end.
-    `times`: where each part's time is noted."""
+    `proving`: a certificate is wanted. `so_far`: has what is known meanwhile, and what each part took."""
 
     subject: Subject
     question: Question
@@ -36,8 +35,7 @@ class WholeQuestion:
     cuts: PiecesAsked = WHOLE
     offers: bool = True
     proving: bool = False
-    so_far: SoFar | None = None
-    times: PartTimes = field(default_factory=PartTimes)
+    so_far: SoFar = field(default_factory=SoFar)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,26 +49,25 @@ class WholeAnswer:
 
 def cut_as_asked(asked: WholeQuestion) -> WholeQuestion:
     """The same, asked of the subject in its pieces, with what is known of the answer by then."""
-    with asked.times.part("finding pieces"):
+    with asked.so_far.times.part("finding pieces"):
         cut = in_pieces(asked.subject, asked.cuts, asked.question, asked.limits, asked.so_far)
     return replace(asked, subject=cut.subject, question=cut.asked(asked.question, asked.cuts))
 
 
 def answer_whole(asked: WholeQuestion) -> WholeAnswer:
     """The answer to the question, whatever it is."""
-    limits, times = asked.limits, asked.times
+    limits, known = asked.limits, asked.so_far
     working = replace(limits, clock=limits.clock.before_ending(ENDING_SHARE))
     cut = cut_as_asked(replace(asked, limits=working))
     searching = working.share(1 - PROVING_SHARE) if asked.proving else working
-    found = ask(cut.subject, cut.question, searching, asked.memory, asked.so_far, times)
+    found = ask(cut.subject, cut.question, searching, asked.memory, known)
     found = replace(found, limits=limits)
     if asked.offers:
         found = offered(found, working, asked.memory)
-    if asked.so_far is not None:
-        asked.so_far.found = found
+    known.found = found
     if not asked.proving:
         return WholeAnswer(found)
-    with times.part("proving the bounds again"):
+    with known.times.part("proving the bounds again"):
         planned = cut.subject if found.subject.pieces == cut.subject.pieces else found.subject
         certificate, unproved = certify(planned, found, cut.question.session, limits.clock)
     return WholeAnswer(found, certificate, tuple(unproved))

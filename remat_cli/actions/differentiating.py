@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from math import prod
 from pathlib import Path
 
@@ -26,8 +27,7 @@ def differentiate(model: Path | onnx.ModelProto, options: Options) -> onnx.Model
         raise Usage(f"there is no precision '{options.precision}'; there are {', '.join(PRECISIONS)}")
     if isinstance(model, Path):
         return training_graph(load_with_tensors(model), options)
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
+    copy = deepcopy(model)
     return training_graph(copy, options)
 
 

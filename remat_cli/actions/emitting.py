@@ -6,6 +6,7 @@ Invariant: a model is made only of a plan that `simulate` finds legal for that v
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from remat_cli.formats.files import sha256, write_whole
 from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.model.graph import Graph
 from remat_cli.model.promise import Promise
+from remat_cli.onnx_graph.metadata import say
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.search.untouched import is_as_it_is, is_untouched
 from remat_cli.planning.targets.same_kernels import rewrite_surely
@@ -72,7 +74,8 @@ def emit(plan: Planned, functions: bool = False) -> Emitted:
         unchanged = replace(original(*as_given, kind), model=_own(plan))
         return Emitted(plan, unchanged, unchanged.promise, unchanged=True)
     if is_as_it_is(statements, plan.subject):
-        found = _copied(original(*as_given, kind))  # whose ops are not the file's
+        found = original(*as_given, kind)  # whose ops are not the file's
+        found = replace(found, model=deepcopy(found.model))
     else:
         found = rewrite_surely(plan.subject, statements, kind, plan.recorded.promises.hiding or 0)
     if found.astray:
@@ -83,13 +86,6 @@ def emit(plan: Planned, functions: bool = False) -> Emitted:
         found = replace(found, model=with_functions(graph, found.model))
     _stamp(found.model, plan, found)
     return Emitted(plan, found, promise_as_is(*as_given, kind))
-
-
-def _copied(found: Rewritten) -> Rewritten:
-    """The same with a model that may be changed."""
-    model = onnx.ModelProto()
-    model.CopyFrom(found.model)
-    return replace(found, model=model)
 
 
 def _as_given(plan: Planned) -> tuple[Graph, Problem]:
@@ -158,8 +154,4 @@ def _stamp(model: onnx.ModelProto, plan: Planned, found: Rewritten) -> None:
         "remat.peak.strict": str(found.promise.strict),
         "remat.peak.default": str(found.promise.default),
     }
-    kept = [entry for entry in model.metadata_props if entry.key not in own]
-    del model.metadata_props[:]
-    model.metadata_props.extend(kept)
-    for key, value in own.items():
-        model.metadata_props.add(key=key, value=value)
+    say(model, own)

@@ -17,8 +17,9 @@ from remat_cli.errors import BadInput
 from remat_cli.formats.files import write_whole
 from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.ingest.shapes import size_of
-from remat_cli.onnx_graph.constants import constant_tensor
 from remat_cli.onnx_graph.load import load
+from remat_cli.onnx_graph.metadata import said_in, say
+from remat_cli.onnx_graph.stored import constant_tensor
 from remat_cli.runtime.optimized import LAYOUTS, SAYS, optimize
 from remat_cli.runtime.session import quiet_runtime
 
@@ -53,10 +54,7 @@ def fuse(
     if _stored(made) > MOST_GROWTH * before:
         less = optimize(content, tensors, level, without=(*without, *WIDENS), folded=FOLDED_BYTES)
         made = less if _stored(less) < _stored(made) else made
-    kept = [entry for entry in made.metadata_props if entry.key != SAYS]
-    del made.metadata_props[:]
-    made.metadata_props.extend(kept)
-    made.metadata_props.add(key=SAYS, value=_origin(digest, level))
+    say(made, {SAYS: _origin(digest, level)})
     return made
 
 
@@ -71,5 +69,4 @@ def _origin(digest: str, level: str) -> str:
 
 
 def _origin_of(path: Path) -> str:
-    said = {entry.key: entry.value for entry in onnx.load(path, load_external_data=False).metadata_props}
-    return said.get(SAYS, "")
+    return said_in(onnx.load(path, load_external_data=False)).get(SAYS, "")

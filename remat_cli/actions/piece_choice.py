@@ -82,7 +82,7 @@ def _walked(subject: Subject, limits: Limits, enough: int = 0) -> Answer:
         assert leanest is not None
         return Result(Status.UNKNOWN, leanest.steps())
 
-    return answer(subject, enough, DEFAULT, walk, limits.silent())
+    return answer(subject, enough, DEFAULT, walk, limits)
 
 
 def _peak(walked: Answer) -> int:

@@ -6,11 +6,18 @@ every kind of cut was tried on this machine and gave the same bits.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from time import monotonic
 
+from profiles import cache as caches
+from profiles import device as devices
+from profiles import survey
+from profiles.cache import Cache
+from profiles.costs import OpCost
+from profiles.survey import Ops
 from remat_cli.actions.piece_choice import ToPlan, cheapest, leanest
-from remat_cli.actions.piece_timing import timed_here
 from remat_cli.actions.pieces_asked import OFF, PiecesAsked
 from remat_cli.actions.questions import Question
 from remat_cli.actions.solving import ask, budget_to_keep
@@ -26,10 +33,12 @@ from remat_cli.planning.search.least import least_needed
 from remat_cli.planning.search.so_far import SoFar
 from remat_cli.planning.search.untouched import held_as_it_is, too_small
 from remat_cli.planning.subjects.in_pieces import Piecewise
+from remat_cli.planning.subjects.piece_costs import Timed
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.time_plan import OFFER_SECONDS, PIECES_MEASURED_SECONDS, PIECES_SHARE, WHOLE_SHARE
 from remat_cli.results.memory import Memory
 from remat_cli.units import show_bytes
+from solvers.clock import Clock
 from solvers.notes import Note
 from solvers.problem import Limits
 
@@ -83,7 +92,7 @@ def in_pieces(
     if not found.whole_may_win or found.subject is subject:
         return found
     at_hand = min((plan.cost - plan.baseline_cost for plan in found.plans), default=None)
-    limits = limits.share(WHOLE_SHARE).silent()
+    limits = limits.share(WHOLE_SHARE)
     begun = replace(question, starts=found.of_whole)
     return replace(found, whole=ask(subject, begun, limits, at_hand=at_hand if question.budget else None))
 
@@ -100,7 +109,7 @@ def _cut_for(subject: Subject, asked: PiecesAsked, question: Question, limits: L
     if not start.regions and budget is not None and held_as_it_is(subject, session) <= budget:
         return ToPlan(subject)
     so_far.begun = True
-    share = limits.share(PIECES_SHARE).silent()
+    share = limits.share(PIECES_SHARE)
     seconds = min(PIECES_MEASURED_SECONDS, PIECES_SHARE * share.clock.left())
     model = Piecewise(subject, timed_here(subject, seconds, share.clock), share.clock)
     least = model.subject(start) if start.regions else subject
@@ -162,3 +171,22 @@ def _least_in_pieces(subject: Subject, graph: Graph, limits: Limits) -> int | No
     finer = model.rungs(subject, partial(model.lowered, untouched(graph), FREE))
     best = leanest(subject, finer, Limits(limits.clock.within(OFFER_SECONDS)))
     return None if best.subject is subject else best.plans[0].peak + best.subject.named.aside
+
+
+def timed_here(whole: Subject, seconds: float, clock: Clock) -> Timed | None:
+    """What measures ops in about so many seconds at a time, and none after the clock's end; None where the model's ops
+    were not measured here."""
+    costs = whole.costed
+    if costs is None or not costs.measured or costs.kind != "cpu":
+        return None
+    device = devices.find("cpu", costs.threads)
+    if dict(costs.device) != device.described():
+        return None
+    cache = Cache(device, caches.folder())
+
+    def timed(ops: Ops) -> Mapping[str, OpCost]:
+        if not clock.interrupts():
+            survey.measure_missing(ops, device, cache, seconds, lambda _: None, monotonic() + clock.left())
+        return survey.alone(ops, cache, device)
+
+    return timed

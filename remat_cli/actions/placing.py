@@ -17,6 +17,7 @@ from remat_cli.formats import placesfile
 from remat_cli.formats.files import write_whole
 from remat_cli.ingest import ingest
 from remat_cli.model.graph import Graph
+from remat_cli.onnx_graph.metadata import said_in
 from remat_cli.runtime.c_session import find_places
 from remat_cli.runtime.placed import Missed
 from solvers.placement.largest import Placement
@@ -53,8 +54,7 @@ def places_of(
 
 def pairs_in(graph: Graph) -> dict[str, str]:
     """The outputs that a rewritten model writes over inputs, as its metadata lists them."""
-    said = next((entry.value for entry in graph.model.metadata_props if entry.key == "remat.in_place"), "{}")
-    found: Any = json.loads(said)
+    found: Any = json.loads(said_in(graph.model).get("remat.in_place", "{}"))
     return {str(output): str(taken) for output, taken in found.items()}
 
 

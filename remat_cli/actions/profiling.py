@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -35,12 +36,11 @@ from remat_cli.actions.whole_runs import ProfiledGraph, refuse_endless, scale_to
 from remat_cli.errors import BadInput, Usage, meant
 from remat_cli.formats.files import write_whole
 from remat_cli.formats.kinds import FileKind, check_place
-from remat_cli.ingest import ingest, ingest_content
+from remat_cli.ingest import ingest
 from remat_cli.model.graph import Graph
 from remat_cli.model.sessions import STRICT
 from remat_cli.model.signatures import feeds_of, ops_of
 from remat_cli.notes.kinds import PlanNote
-from remat_cli.planning.loading import content_of
 from remat_cli.planning.time_plan import ENDING_SHARE
 from solvers.clock import Clock
 from solvers.notes import Note
@@ -167,12 +167,7 @@ def _graphs(model: Path | onnx.ModelProto, asked: ProfileQuestion, device: Devic
 
 def _graph(model: Path | onnx.ModelProto, dims: Mapping[str, int], device: Device | None) -> Graph:
     """Sizes that depend on data are seen, unless nothing is to be run."""
-    content = None if isinstance(model, Path) else content_of(model)
-
-    def read(dims: Mapping[str, int]) -> Graph:
-        return ingest(model, dims) if isinstance(model, Path) else ingest_content(content or b"", dims)
-
-    return read(dims) if device is None else graph_as_seen(read, dims, device)
+    return ingest(model, dims) if device is None else graph_as_seen(partial(ingest, model), dims, device)
 
 
 def _profile(

@@ -18,11 +18,11 @@ from remat_cli.actions.profiling import ProfileQuestion, Report, profile
 from remat_cli.actions.whole_graph import batch_dim
 from remat_cli.errors import BadInput, Usage
 from remat_cli.gradient.training import Options
-from remat_cli.ingest import ingest, ingest_content
+from remat_cli.ingest import ingest
 from remat_cli.model.in_place import InPlace
 from remat_cli.model.sessions import STRICT, Session
 from remat_cli.onnx_graph.load import load_with_tensors
-from remat_cli.planning.loading import content_of, given_subject
+from remat_cli.planning.loading import load_subject
 from remat_cli.planning.subjects.subject import Subject
 from solvers.clock import FOREVER_SECONDS
 
@@ -98,7 +98,7 @@ def scale_step(model: Path | onnx.ModelProto, step: SizedStep, report: Report = 
 
 def _is_forward(model: Path | onnx.ModelProto, dims: Mapping[str, int]) -> bool:
     """A model is a training step if much of it is no part of the way to a loss."""
-    graph = ingest(model, dims) if isinstance(model, Path) else ingest_content(content_of(model), dims)
+    graph = ingest(model, dims)
     return sum(op.backward for op in graph.ops) < BACKWARD_SHARE * len(graph.ops)
 
 
@@ -145,7 +145,8 @@ class Sizes:
 
     def _subject(self, size: int) -> Subject:
         model, dims = self._training(size)
-        found = given_subject(model, self._costs(model, dims, size), dims, self.step.session, self.step.in_place)
+        costs, session = self._costs(model, dims, size), self.step.session
+        found = load_subject(model, costs, dims, session, in_place=self.step.in_place)
         if self.forward and isinstance(self.model, Path):  # what its files are to be called after
             return replace(found, source=replace(found.source, path=self.model))
         return found

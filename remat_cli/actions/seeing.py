@@ -7,6 +7,7 @@ named, for other data may make more.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from copy import deepcopy
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -97,8 +98,7 @@ def _see_again(
 def _run(graph: Graph, places: Places, device: Device, fed: Mapping[str, Any] | None) -> dict[str, int]:
     """The sizes of values along axes in a run; none where it does not run."""
     ops = ops_of(graph)
-    asked = onnx.ModelProto()
-    asked.CopyFrom(graph.model)
+    asked = deepcopy(graph.model)
     names = list(dict.fromkeys(name for name, _ in places))
     del asked.graph.output[:]
     asked.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
@@ -127,8 +127,7 @@ def up_to(model: onnx.ModelProto, values: Collection[str]) -> onnx.ModelProto:
         if not needed.isdisjoint(node.output):
             needed.update((*node.input, *captures(node)))
             kept.append(node)
-    found = onnx.ModelProto()
-    found.CopyFrom(model)
+    found = deepcopy(model)
     graph = found.graph
     for held in (graph.input, graph.initializer):
         entries = [entry for entry in held if entry.name in needed]

@@ -41,7 +41,6 @@ from remat_cli.planning.search.untouched import (
 from remat_cli.planning.subjects.fusing import as_fused
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.kinds import target_of
-from remat_cli.planning.time_plan import PartTimes
 from remat_cli.results.memory import Memory
 from remat_cli.saying.refusals import why_not
 from remat_cli.units import show_bytes
@@ -57,13 +56,12 @@ def ask(
     limits: Limits,
     memory: Memory | None = None,
     so_far: SoFar | None = None,
-    times: PartTimes | None = None,
     at_hand: int | None = None,
 ) -> Answer:
-    """The answer, whatever it is; `limits.report` hears of better orders.
+    """The answer, whatever it is.
 
-    What is in `memory` is not searched for again. `so_far`: has what is known meanwhile. `times`: where what each part
-    took is noted. `at_hand`: the extra cost of a plan that answers if this one's is dearer or not found.
+    What is in `memory` is not searched for again. `so_far`: has what is known meanwhile. `at_hand`: the extra cost of a
+    plan that answers if this one's is dearer or not found.
     """
     question.check()
     if question.options.get("fusion") == "runtime":
@@ -79,7 +77,7 @@ def ask(
     if question.whole is not None and question.whole.found:
         known.keep(question.whole.noted(Note(PlanNote.BETTER_WHOLE)))
     earlier = _answering(question, subject, question.earlier) if searching else ()
-    request = _request(subject, budget, question, limits, so_far, times, at_hand)
+    request = _request(subject, budget, question, replace(limits, report=known.tell), known, at_hand)
     if searching and (first := cheapest_known(request, earlier)):
         known.keep(first)  # whatever comes, there is this
         if first.subject.pieces == subject.pieces:
@@ -134,15 +132,9 @@ def _answering(question: Question, subject: Subject, plans: Sequence[PlanFile]) 
 
 
 def _request(
-    subject: Subject,
-    budget: int,
-    question: Question,
-    limits: Limits,
-    so_far: SoFar | None,
-    times: PartTimes | None,
-    at_hand: int | None,
+    subject: Subject, budget: int, question: Question, limits: Limits, known: SoFar, at_hand: int | None = None
 ) -> PlanRequest:
-    if at_hand is None and so_far is None:  # else a plan is wanted while the search goes on, whatever is at hand
+    if at_hand is None and not known.watched:
         at_hand = _at_hand(subject, budget, question)
     return PlanRequest(
         subject,
@@ -153,9 +145,8 @@ def _request(
         target_of(question.session),
         _reorder(question),
         question.enough,
-        so_far or SoFar(),
+        known,
         at_hand=at_hand,
-        times=times or PartTimes(),
     )
 
 
@@ -241,7 +232,7 @@ def best_by_now(question: Question, known: SoFar, limits: Limits) -> Answer | No
 
 def _as_it_runs(subject: Subject, progress: Progress, question: Question, limits: Limits) -> Answer | None:
     """The order as an answer, if that fits as it really runs."""
-    request = _request(subject, budget_of(subject, question), question, limits, SoFar(), None, None)
+    request = _request(subject, budget_of(subject, question), question, limits, SoFar(watched=True))
     candidate = candidate_so_far(foreseen(request), progress)
     if candidate is None:
         return None

@@ -22,8 +22,8 @@ from remat_cli.checking import Asked, Mode, Process, Verification, verify
 from remat_cli.checking import feeds as feeding
 from remat_cli.checking.compare import EXACT, IN_PIECES, Difference, Tolerance
 from remat_cli.checking.exactness import FACTOR_MOST, run_in_float64
+from remat_cli.checking.feeds import find_unseeded, write_seeded
 from remat_cli.checking.processes import FOREVER, Bench, nobody
-from remat_cli.checking.seeding import find_unseeded, write_seeded
 from remat_cli.checking.trying import in_file
 from remat_cli.errors import BadInput, Mismatch, Unfinished, Usage
 from remat_cli.formats.files import sha256
@@ -31,6 +31,7 @@ from remat_cli.formats.planfile import AS_RUN
 from remat_cli.model.graph import Graph
 from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import REMAT, STOCK, Session
+from remat_cli.onnx_graph.metadata import said_in
 from remat_cli.planning.plans.notebook import bars, shown
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.search.untouched import is_untouched
@@ -195,7 +196,7 @@ def _feeds(graph: Graph, trial: Trial) -> dict[str, Any]:
 
 def is_made_from(rewritten: Path, plan: Path, planned: Planned) -> bool:
     """Whether the model was made from the plan as it is now."""
-    return _is_original(rewritten, planned) or _said_in(rewritten).get("remat.plan.sha256") == sha256(plan)
+    return _is_original(rewritten, planned) or _said_by(rewritten).get("remat.plan.sha256") == sha256(plan)
 
 
 def _is_original(model: Path, planned: Planned) -> bool:
@@ -203,20 +204,20 @@ def _is_original(model: Path, planned: Planned) -> bool:
     return sha256(model) == planned.recorded.model.sha256 and is_untouched(planned.replayed()[0], planned.subject)
 
 
-def _said_in(model: Path) -> dict[str, str]:
+def _said_by(model: Path) -> dict[str, str]:
     """What the model's metadata say."""
     try:
         found = onnx.load(model, load_external_data=False)
     except (OSError, ValueError, DecodeError, onnx.checker.ValidationError) as error:
         raise BadInput(f"cannot read {model}: {error}") from error
-    return {entry.key: entry.value for entry in found.metadata_props}
+    return said_in(found)
 
 
 def promise_of(rewritten: Path, plan: Path, planned: Planned) -> Promise:
     """What the plan promises of the model, whose metadata say that it was made from it; or which is the original."""
     if _is_original(rewritten, planned):
         return planned.recorded.promises
-    said = _said_in(rewritten)
+    said = _said_by(rewritten)
     if said.get("remat.plan.sha256") != sha256(plan):
         raise BadInput(f"{rewritten} was not made from {plan} as it is now; run 'remat emit {plan}' again")
     strict, default = (_number(said.get(f"remat.peak.{name}")) for name in ("strict", "default"))

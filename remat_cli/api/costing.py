@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 
 import onnx
 
@@ -13,9 +12,8 @@ from remat_cli.actions import piecing, profiling
 from remat_cli.api import given
 from remat_cli.api.given import Model, warn
 from remat_cli.arguments import switch, whole_number, word
-from remat_cli.ingest import ingest, ingest_content
+from remat_cli.ingest import ingest
 from remat_cli.notes.words import sentences
-from remat_cli.planning.loading import content_of
 
 
 def profile(
@@ -87,5 +85,5 @@ def in_pieces(
         narrow = remat.in_pieces("train.onnx", largest_value="64MB")
     """
     most, sizes, whole = given.bytes_of(largest_value, "largest_value"), given.sizes_of(dims), given.model_of(model)
-    graph = ingest(whole, sizes) if isinstance(whole, Path) else ingest_content(content_of(whole), sizes)
+    graph = ingest(whole, sizes)
     return piecing.narrowed(graph, most, switch(exact, "exact")).made.graph.model

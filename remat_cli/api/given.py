@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from inspect import signature
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -27,8 +28,7 @@ from remat_cli.model.quantities import Budget, parse_budget, parse_bytes, parse_
 from remat_cli.model.sessions import Session
 from remat_cli.planning.loading import load_planned
 from remat_cli.planning.plans.planned import Planned
-from remat_cli.results.memory import Memory
-from remat_cli.results.store import Store, folder
+from remat_cli.results.memory import Memory, user_memory
 from solvers.clock import Clock, limited
 
 Model: TypeAlias = File | onnx.ModelProto
@@ -182,19 +182,20 @@ def sizes_of(given: Mapping[str, int] | None, what: str = "dims") -> dict[str, i
     return {name: whole_number(size, f"{what}[{name!r}]", 1) for name, size in (given or {}).items()}
 
 
-def checked_keywords(function: str, given: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse a keyword that the function does not have, with the one that is nearest."""
-    every = tuple(known)
+def check_keywords(given: Iterable[str], function: Callable[..., Any], *settings: type) -> None:
+    """Refuse a keyword that neither the function nor the settings that it takes have, with the one that is nearest."""
+    own = [one.name for one in signature(function).parameters.values() if one.kind is one.KEYWORD_ONLY]
+    every = [*own, *(name for kind in settings for name in kind.__annotations__)]
     for name in given:
         if name not in every:
             usual = ELSEWHERE.get(name)
             near = f"did you mean {usual}?" if usual in every else meant(name, every)
-            raise Usage(f"{function} has no keyword '{name}'; {near}")
+            raise Usage(f"{function.__name__} has no keyword '{name}'; {near}")
 
 
 def memory_of(cache: bool, seconds: float) -> Memory | None:
     """Where answers are kept, if they are."""
-    return Memory(store=Store(folder()), seconds=seconds) if switch(cache, "cache") else None
+    return user_memory(seconds) if switch(cache, "cache") else None
 
 
 def nobody(_: object) -> None:

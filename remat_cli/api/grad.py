@@ -11,7 +11,7 @@ from remat_cli.actions.differentiating import differentiate, notes_of
 from remat_cli.actions.recipes import recipe_of
 from remat_cli.api.given import (
     Model,
-    checked_keywords,
+    check_keywords,
     items_of,
     model_of,
     names_of,
@@ -25,9 +25,6 @@ from remat_cli.errors import Usage
 from remat_cli.gradient.parameters import Choice
 from remat_cli.gradient.prepare import Binding
 from remat_cli.gradient.training import Options
-
-OWN = ("loss", "logits", "class_axis", "outputs", "wrt", "params", "ties", "as_exported", "batch", "shapes", "dims")
-KEYWORDS = (*OWN, "optimizer", "accumulate", "train", "freeze_bn", "precision", *OptimizerSettings.__annotations__)
 
 
 def grad(
@@ -75,7 +72,7 @@ def grad(
 
         train = remat.grad("forward.onnx", loss="cross-entropy", optimizer="adamw", weight_decay=0.1)
     """
-    checked_keywords("grad", settings, KEYWORDS)
+    check_keywords(settings, grad, OptimizerSettings)
     given = model_of(model)
     check_module(params, given)
     options = Options(

@@ -20,7 +20,7 @@ from remat_cli.arguments import switch, whole_number, word
 from remat_cli.errors import Interrupted, Usage
 from remat_cli.gradient.training import Options
 from remat_cli.model.quantities import Budgets, parse_budgets
-from remat_cli.planning.loading import given_subject
+from remat_cli.planning.loading import load_subject
 from remat_cli.planning.plans.points import Curve
 from remat_cli.planning.plans.sizes import Largest
 from solvers.problem import Limits
@@ -28,24 +28,6 @@ from solvers.registry import DEFAULT
 
 SWEEP_SECONDS = 90.0
 BATCH_SECONDS = 600.0
-ASKED = ("budget", "max_overhead", "method", "baselines", "dim", "dims", "step", "loss", "logits", "optimizer", "train")
-HOW = (
-    "freeze_bn",
-    "costs",
-    "estimate",
-    "measure",
-    "runtime",
-    "session",
-    "in_place",
-    "pieces",
-    "largest_value",
-    "time_limit",
-    "work_limit",
-    "seed",
-    "cache",
-    "report",
-)
-KEYWORDS = (*ASKED, *HOW, *OptimizerSettings.__annotations__)
 
 
 def sweep(
@@ -85,8 +67,8 @@ def sweep(
     asked = sweeping.SweepQuestion(budgets=_budgets(budgets), methods=given.names_of(methods, "methods"), session=kind)
     asked.check()
     clock = given.clock_of(time_limit, work_limit, SWEEP_SECONDS)
-    subject = given_subject(
-        given.model_of(model), given.costs_of(costs), given.sizes_of(dims), kind, given.pairs_of(in_place)
+    subject = load_subject(
+        given.model_of(model), given.costs_of(costs), given.sizes_of(dims), kind, in_place=given.pairs_of(in_place)
     )
     memory = given.memory_of(cache, clock.seconds)
     cuts = given.pieces_of(pieces, largest_value)
@@ -170,7 +152,7 @@ def max_batch(
         most = remat.max_batch("forward.onnx", budget="16GB", optimizer="adamw", estimate="v100")
         print(most.size, most.plan.overhead)
     """
-    given.checked_keywords("max_batch", settings, KEYWORDS)
+    given.check_keywords(settings, max_batch, OptimizerSettings)
     kind, clock = given.kind_of(runtime, session), given.clock_of(time_limit, work_limit, BATCH_SECONDS)
     asked = sizing.SizeQuestion(
         budget=given.some_budget(budget),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -19,8 +18,6 @@ from remat_cli.errors import Usage
 from remat_cli.planning.loading import load_planned
 from remat_cli.planning.plans.planned import Planned
 from solvers.clock import FOREVER_SECONDS, Clock
-
-CODE = re.compile(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ")  # what the runtime's errors begin with
 
 
 def emit(plan: Plan, *, functions: bool = False) -> onnx.ModelProto:

@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from profiles.cuda import NoCuda
+from profiles.system import let_go
 from remat_cli.actions.session_parts import SessionParts, written_elsewhere
 from remat_cli.api.plain import CPU, items_of, path_of, warn
 from remat_cli.arguments import switch
@@ -21,7 +22,6 @@ from remat_cli.errors import BadInput, Usage, meant
 from remat_cli.formats.weights import Weights
 from remat_cli.model.sessions import STOCK
 from remat_cli.runtime.in_place import in_place
-from remat_cli.runtime.letting_go import let_go
 from remat_cli.runtime.session import by_default_of, planned_of, session_of
 from remat_cli.runtime.table import PlacesTable
 

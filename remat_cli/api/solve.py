@@ -26,26 +26,12 @@ from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.model.sessions import STRICT
 from remat_cli.notes.kinds import ROUTINE
 from remat_cli.notes.words import sentences
-from remat_cli.planning.loading import given_subject, is_model
+from remat_cli.planning.loading import is_model, load_subject
 from remat_cli.planning.plans import record
 from remat_cli.planning.plans.planned import Planned
+from remat_cli.planning.search.so_far import SoFar
 from solvers.problem import Limits, Progress
 from solvers.registry import DEFAULT
-
-OWN = ("budget", "method", "runtime", "session", "costs", "minimize", "max_overhead", "reorder", "known", "dims")
-LIMITS = (
-    "in_place",
-    "pieces",
-    "largest_value",
-    "time_limit",
-    "work_limit",
-    "gap",
-    "seed",
-    "cache",
-    "certificate",
-    "report",
-)
-KEYWORDS = (*OWN, *LIMITS, *MethodOptions.__annotations__)
 
 
 def solve(
@@ -102,7 +88,7 @@ def solve(
         plan = remat.solve("train.onnx", budget="70%", time_limit="2m")
         print(plan.peak, plan.overhead)
     """
-    given.checked_keywords("solve", options, KEYWORDS)
+    given.check_keywords(options, solve, MethodOptions)
     question = Question(
         budget=given.budget_of(budget),
         method=method,
@@ -115,10 +101,14 @@ def solve(
     )
     question.check()
     clock = given.clock_of(time_limit, work_limit)
-    subject = given_subject(
-        given.model_of(model), given.costs_of(costs), given.sizes_of(dims), question.session, given.pairs_of(in_place)
+    subject = load_subject(
+        given.model_of(model),
+        given.costs_of(costs),
+        given.sizes_of(dims),
+        question.session,
+        in_place=given.pairs_of(in_place),
     )
-    limits = Limits(clock, given.share_of(gap, "gap"), given.seed_of(seed), given.heard_by(report))
+    limits, heard = Limits(clock, given.share_of(gap, "gap"), given.seed_of(seed)), given.heard_by(report)
     proof = None if certificate is None else given.path_of(certificate, "certificate")
     check_place(proof, FileKind.CERTIFICATE, subject.path)
     memory = given.memory_of(cache, clock.seconds)
@@ -129,6 +119,7 @@ def solve(
         memory=memory,
         cuts=given.pieces_of(pieces, largest_value),
         proving=proof is not None,
+        so_far=SoFar(tell=heard),
     )
     with stoppable() as interrupts:
         answered = answer_whole(replace(asked, limits=replace(limits, clock=clock.unless(interrupts))))
@@ -156,6 +147,6 @@ def check(certificate: File, plan: Plan | Model, *, costs: File | Costs | None =
     """
     proof = certificatefile.read(given.path_of(certificate, "certificate"))
     if isinstance(plan, onnx.ModelProto) or (isinstance(plan, str | os.PathLike) and is_model(Path(plan))):
-        subject = given_subject(given.model_of(plan), given.costs_of(costs), {}, STRICT)
+        subject = load_subject(given.model_of(plan), given.costs_of(costs), {}, STRICT)
         return certifying.check_certificate(proof, subject, STRICT)
     return certifying.check_plan(proof, given.plan_of(plan))

@@ -12,25 +12,24 @@ from typing import Any, TypeAlias, TypeGuard, Unpack
 
 import onnx
 
+from profiles.system import let_go
 from remat_cli.actions.emitting import graph_of
 from remat_cli.actions.recipes import rate_of, recipe_of
 from remat_cli.actions.session_parts import SessionParts
 from remat_cli.actions.writing_over import written_in_order
-from remat_cli.api.given import CPU, Model, Plan, checked_keywords, path_of, plan_of
+from remat_cli.api.given import CPU, Model, Plan, check_keywords, path_of, plan_of
 from remat_cli.api.keywords import OptimizerSettings, ScheduleSettings
 from remat_cli.api.sessions import parts_of, providers_of, refusals_in_words, session_on
 from remat_cli.arguments import switch, whole_number
 from remat_cli.errors import BadInput, Usage
-from remat_cli.gradient.updating import update_model
+from remat_cli.gradient.assemble import update_model
 from remat_cli.ingest import ingest_content
 from remat_cli.model.graph import Graph
 from remat_cli.model.in_place import updates_of
 from remat_cli.model.step_parts import optimizer_of
-from remat_cli.onnx_graph.load import load_with_tensors
-from remat_cli.planning.loading import content_of
+from remat_cli.onnx_graph.load import content_of, load_with_tensors
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.runtime.in_place import in_place
-from remat_cli.runtime.letting_go import let_go
 from remat_cli.runtime.session import session_of
 from remat_cli.training.failing import NOTHING_WRITTEN, WrittenState
 from remat_cli.training.rates import rate_schedule
@@ -40,13 +39,6 @@ from remat_cli.training.state import initial_state as first_state
 from remat_cli.training.step import Step
 
 Values: TypeAlias = Model | Mapping[str, Any] | Any  # or a PyTorch module
-
-
-KEYWORDS = (
-    *("optimizer", "schedule", "accumulate", "providers", "keep_state"),
-    *OptimizerSettings.__annotations__,
-    *ScheduleSettings.__annotations__,
-)
 
 
 def initial_state(forward: Values, step: Plan | Model) -> State:
@@ -100,7 +92,7 @@ def step(
         for batch in loader:
             loss = step(batch)
     """
-    checked_keywords("step", settings, KEYWORDS)
+    check_keywords(settings, step, OptimizerSettings, ScheduleSettings)
     if forward is None:
         raise Usage("a step begins with weights: give the module, or the forward model, as in remat.step(plan, module)")
     given, wanted, keep_state = _loaded(plan), providers_of(providers), switch(keep_state, "keep_state")

@@ -8,7 +8,7 @@ from types import TracebackType
 
 from remat_cli.batch.report import line
 from remat_cli.batch.run import JobReport
-from remat_cli.saying.terminal import clip, writes_over
+from remat_cli.saying.progress import clip, writes_over
 from remat_cli.units import show_time
 
 UP, CLEAR = "\033[F", "\033[J"

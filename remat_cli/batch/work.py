@@ -15,8 +15,6 @@ from pathlib import Path
 from time import monotonic, process_time
 from typing import Any
 
-import onnx
-
 from remat_cli.actions import emitting, profiling, verifying
 from remat_cli.actions.answering import WholeQuestion, answer_whole
 from remat_cli.actions.interrupts import listening
@@ -26,14 +24,15 @@ from remat_cli.batch.tasks import RECORD, Record, Task, record_of
 from remat_cli.errors import BadInput
 from remat_cli.formats.files import sha256, write_whole
 from remat_cli.model.quantities import parse_budget
-from remat_cli.onnx_graph.stored import tensors
+from remat_cli.onnx_graph.stored import places_beside
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.plans.keeping import keep
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.search.answer import Answer
+from remat_cli.planning.search.so_far import SoFar
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.results.answers import is_proved
-from remat_cli.results.memory import Memory
+from remat_cli.results.memory import user_memory
 from remat_cli.results.store import Store, folder, key_of
 from remat_cli.results.versions import versions
 from remat_cli.saying.progress import SearchWords
@@ -139,7 +138,7 @@ def _solved(task: Task) -> Record:
         outputs.append(plan.name)
         result["plan"] = plan.name
         if subject.graph is not None and (task["emit"] or task["verify"]):
-            inputs = _data_files(subject)
+            inputs = sorted({subject.path.parent / one.value for one in places_beside(subject.graph.model)})
             outputs += _emitted(task, planned, where / f"{task['stem']}.remat.onnx", result, inputs)
     else:
         result["why"] = _why_not(found)
@@ -173,14 +172,15 @@ def _asked(task: Task, subject: Subject, question: Question, stopped: Callable[[
     def report(progress: Progress) -> None:
         print(search.heard(progress), file=sys.stderr, flush=True)
 
-    memory = Memory(store=_store(), seconds=task["seconds"], force=task.get("force", False))
+    memory = user_memory(task["seconds"], task.get("force", False), _say)
     clock = limited(task["seconds"], task["work"]).unless(stopped)
-    limits = Limits(clock, task["gap"], task["seed"], report)
-    return answer_whole(WholeQuestion(subject=subject, question=question, limits=limits, memory=memory)).found
+    limits, known = Limits(clock, task["gap"], task["seed"]), SoFar(tell=report)
+    asked = WholeQuestion(subject=subject, question=question, limits=limits, memory=memory, so_far=known)
+    return answer_whole(asked).found
 
 
-def _store() -> Store:
-    return Store(folder(), lambda words: print(f"remat: {words}", file=sys.stderr, flush=True))
+def _say(words: str) -> None:
+    print(f"remat: {words}", file=sys.stderr, flush=True)
 
 
 def _why_not(found: Answer) -> str:
@@ -209,7 +209,7 @@ def _verified(
 ) -> dict[str, Any]:
     """The verification of both models; it is reused if the very same two were verified before."""
     assert planned.path is not None
-    store = _store()
+    store = Store(folder(), _say)
     what = {"sha256": task["sha256"], "plan": sha256(planned.path), "data": [sha256(path) for path in inputs]}
     key = key_of({"verified": what, "seed": task["seed"], "versions": versions()})
     before = None if task.get("force") else store.get(key)
@@ -224,19 +224,6 @@ def _verified(
         if not faults:
             store.keep(key, {"verified": task["title"], "versions": versions()}, {"faults": faults})
     return {"verified": not faults, "why": "; ".join(faults)}
-
-
-def _data_files(subject: Subject) -> list[Path]:
-    """The files of weights that are not in the model's file."""
-    assert subject.graph is not None
-    names = {
-        entry.value
-        for tensor in tensors(subject.graph.model)
-        if tensor.data_location == onnx.TensorProto.EXTERNAL
-        for entry in tensor.external_data
-        if entry.key == "location"
-    }
-    return [subject.path.parent / name for name in sorted(names)]
 
 
 @contextmanager

@@ -285,11 +285,6 @@ def outside(graph: Graph) -> int:
     return graph.resident - small
 
 
-def _short(reply: Reply) -> str | None:
-    text = reply.refused or reply.failed
-    return last_words(text) if text else None
-
-
 def _versions() -> dict[str, str]:
     from importlib.metadata import PackageNotFoundError, version
 

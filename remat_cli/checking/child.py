@@ -15,16 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from profiles import cuda
-from profiles.cuda import NoCuda
+from profiles.cuda import PROVIDERS, NoCuda
 from profiles.strict import strict_options
+from profiles.system import let_go
 from remat_cli.checking.watch import MemoryWatch
 from remat_cli.checking.weight import mapped_now, resident, resident_now, resident_peak
 from remat_cli.fences import bind_to
 from remat_cli.formats.files import write_whole
 from remat_cli.runtime.in_place import run_in_place
-from remat_cli.runtime.letting_go import let_go
 from remat_cli.runtime.optimized import level_named
-from remat_cli.runtime.providers import PROVIDERS
 from remat_cli.runtime.session import placement_in, planned, quiet_runtime, split_chunks, trace_to
 
 TRACED_SHARE = 0.5  # share of the time for timing both models that goes to tracing kernels

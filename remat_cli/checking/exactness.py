@@ -7,6 +7,7 @@ is no figure: for random ops, for data in other files, and for more work than it
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,8 +114,7 @@ def _finite(*arrays: Any) -> bool:
 
 def widen(model: onnx.ModelProto) -> onnx.ModelProto:
     """The model with float64 in the place of float32."""
-    wide = onnx.ModelProto()
-    wide.CopyFrom(model)
+    wide = deepcopy(model)
     del wide.graph.value_info[:]
     stored = list(wide.graph.initializer)
     stored += [attribute.t for node in wide.graph.node for attribute in node.attribute if attribute.HasField("t")]

@@ -11,10 +11,14 @@ from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
+import onnx
 from onnx import helper
 
 from remat_cli.errors import BadInput
 from remat_cli.model.graph import Graph
+from remat_cli.model.semantics import draws_unseeded
+from remat_cli.onnx_graph.walk import nodes_within
+from remat_cli.rewrite.external import bring
 
 
 def draw_feeds(graph: Graph, seed: int) -> dict[str, Any]:
@@ -64,3 +68,24 @@ def hold_to_inputs(graph: Graph, found: Mapping[str, Any], where: str) -> dict[s
             wanted = f"{dtype}{list(value.shape)}"
             raise BadInput(f"{where}: input '{name}' is {array.dtype}{list(array.shape)}, not {wanted}")
     return arrays
+
+
+SEED = 1
+
+
+def find_unseeded(model: onnx.ModelProto) -> list[onnx.NodeProto]:
+    """The model's nodes that draw without a seed, in functions and subgraphs too."""
+    bodies = (model.graph.node, *(function.node for function in model.functions))
+    return [node for body in bodies for node in nodes_within(body) if draws_unseeded(node)]
+
+
+def write_seeded(path: Path, folder: Path) -> Path:
+    """A copy of the model in the folder, whose draws have a seed."""
+    model = onnx.load(path, load_external_data=False)
+    for node in find_unseeded(model):
+        node.attribute.append(onnx.helper.make_attribute("seed", SEED if node.op_type == "Dropout" else float(SEED)))
+    folder.mkdir(exist_ok=True)
+    made = folder / path.name
+    bring(model, path, made)
+    made.write_bytes(model.SerializeToString())
+    return made

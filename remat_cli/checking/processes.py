@@ -90,22 +90,11 @@ class Bench:
     ) -> Reply:
         """Run one session on `model`; `outputs` names a file in the folder for the results. `nudge`: with feeds that
         differ from the others in their last digits."""
-        stem = self._next()
-        return self._carry_out(
-            stem,
-            model=str(model.resolve()),
-            session=session,
-            runs=runs,
-            nudge=nudge,
-            outputs=str(self.folder / outputs) if outputs else None,
-            trace=f"{stem}.trace",
-            **asdict(in_place),
-        )
+        return self._carry_out(model, in_place, nudge, outputs, session=session, runs=runs, traced=True)
 
     def watch(self, model: Path) -> Reply:
         """One run in the strict session, with the memory of each kernel."""
-        stem = self._next()
-        return self._carry_out(stem, model=str(model.resolve()), session="strict", trace=f"{stem}.trace", watch=True)
+        return self._carry_out(model, session="strict", watch=True, traced=True)
 
     def weigh(
         self,
@@ -117,21 +106,28 @@ class Bench:
         nudge: bool = False,
     ) -> Reply:
         """Two runs without a trace, with the runtime's own allocator or the plan's: what does the process grow by?"""
-        return self._carry_out(
-            self._next(),
-            model=str(model.resolve()),
-            session=session,
-            runs=2,
-            weigh=True,
-            nudge=nudge,
-            placement=placement,
-            outputs=str(self.folder / outputs) if outputs else None,
-            **asdict(in_place),
-        )
+        asked: dict[str, Any] = {"session": session, "runs": 2, "weigh": True, "placement": placement}
+        return self._carry_out(model, in_place, nudge, outputs, **asked)
 
-    def _next(self) -> Path:
-        self.count += 1
-        return self.folder / f"run{self.count}"
+    def race(
+        self,
+        models: tuple[Path, Path],
+        session: str,
+        placement: Mapping[str, Any] | None,
+        seconds: float,
+        inside: bool = False,
+        in_place: InPlace = NOWHERE,
+    ) -> Reply:
+        """Runs of two models in turn; the first with the plan's allocator. `inside`: what each kernel takes, too."""
+        model, other = models
+        asked: dict[str, Any] = {
+            "session": session,
+            "weigh": True,
+            "placement": placement,
+            "seconds": seconds,
+            "traced": inside,
+        }
+        return self._carry_out(model, in_place, against=str(other.resolve()), **asked)
 
     def _fed(self) -> Path:
         """The file of the feeds, which is written for the first run."""
@@ -151,49 +147,38 @@ class Bench:
             np.savez(file, **nudged(stored, self.count))
         return path
 
-    def _carry_out(self, stem: Path, nudge: bool = False, **asked: Any) -> Reply:
+    def _carry_out(
+        self,
+        model: Path,
+        in_place: InPlace = NOWHERE,
+        nudge: bool = False,
+        outputs: str | None = None,
+        traced: bool = False,
+        **asked: Any,
+    ) -> Reply:
+        self.count += 1
+        stem = self.folder / f"run{self.count}"
         what = "weighed" if asked.get("weigh") else f"in the {asked['session']} session"
-        self.report(self.count, max(self.total, self.count), f"{Path(asked['model']).name}, {what}")
+        self.report(self.count, max(self.total, self.count), f"{model.name}, {what}")
         if self.clock.left() == 0:
             return TIME_UP
         request = Request(
+            model=str(model.resolve()),
             feeds=str(self._nudged() if nudge else self._fed()),
             reply=f"{stem}.reply.json",
             provider=self.provider,
             threads=self.threads,
             level=self.level,
+            outputs=str(self.folder / outputs) if outputs else None,
+            trace=f"{stem}.trace" if traced else None,
+            **asdict(in_place),
             **asked,
         )
         written = stem.with_suffix(".request.json")
         written.write_text(json.dumps(asdict(request)))
         left = self.clock.left()
-        if left < self.timeout:
-            found = _carry_out(written, Path(request.reply), left)
-            return TIME_UP if found.endless else found
-        return _carry_out(written, Path(request.reply), self.timeout)
-
-    def race(
-        self,
-        models: tuple[Path, Path],
-        session: str,
-        placement: Mapping[str, Any] | None,
-        seconds: float,
-        inside: bool = False,
-        in_place: InPlace = NOWHERE,
-    ) -> Reply:
-        """Runs of two models in turn; the first with the plan's allocator. `inside`: what each kernel takes, too."""
-        stem, (model, other) = self._next(), models
-        return self._carry_out(
-            stem,
-            trace=f"{stem}.trace" if inside else None,
-            model=str(model.resolve()),
-            against=str(other.resolve()),
-            session=session,
-            seconds=seconds,
-            weigh=True,
-            placement=placement,
-            **asdict(in_place),
-        )
+        found = _carry_out(written, Path(request.reply), min(left, self.timeout))
+        return TIME_UP if found.endless and left < self.timeout else found
 
     def results(self, outputs: str, runs: int = 1) -> list[np.ndarray]:
         """The results of each run, one after the other."""

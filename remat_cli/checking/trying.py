@@ -7,6 +7,7 @@ run.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -42,8 +43,7 @@ def peaks(
 def in_file(model: onnx.ModelProto, source: Path, folder: Path) -> Path:
     """A model that was read from `source`, written to a file that other processes can read."""
     path = folder / "model.onnx"
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
+    copy = deepcopy(model)
     bring(copy, source, path)
     path.write_bytes(copy.SerializeToString())
     return path

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remat_cli.commands import methods, options
-from remat_cli.commands.ending import out_of_time
 
 if TYPE_CHECKING:
     from remat_cli.actions.deadline import Deadline
@@ -93,7 +92,7 @@ def command(model: Path, **given: Any) -> None:
     with (
         listening() as interrupts,
         Line(given["quiet"]) as line,
-        Deadline(clock.unless(interrupts), lambda: out_of_time(given["as_json"])) as deadline,
+        Deadline(clock.unless(interrupts), lambda: options.out_of_time(given["as_json"])) as deadline,
     ):
         steps = scale_step(model, step, lambda timing: line.say(f"measuring {timing.what[:60]}"))
         found = _found(model, steps, asked, given, deadline, line)
@@ -140,7 +139,7 @@ def _step(given: Mapping[str, Any]) -> SizedStep:
             loss=given["loss"],
             logits=given["logits"],
             class_axis=given["class_axis"],
-            choice=Choice([name for words in given["wrt"] for name in words.split(",") if name]),
+            choice=Choice(options.names_among(given["wrt"])),
             recipe=Recipe(given["optimizer"]),
             freeze_bn=given["freeze_bn"],
             train=given["train"],
@@ -153,13 +152,10 @@ def _found(
     model: Path, steps: Scaled, asked: SizeQuestion, given: Mapping[str, Any], deadline: Deadline, line: Line
 ) -> Largest:
     from remat_cli.actions.largest import Listeners, find_largest
-    from remat_cli.results.memory import Memory
-    from remat_cli.results.store import Store, folder
     from remat_cli.units import show_time
     from solvers.problem import Limits
 
-    store = Store(folder(), lambda words: click.echo(f"remat: {words}", err=True))
-    memory = Memory(store=store, seconds=deadline.clock.seconds, force=given["force"])
+    memory = options.memory_of(deadline.clock.seconds, given["force"])
 
     def say(what: str) -> None:
         line.say(f"{show_time(deadline.clock.left() * 1e9)} left  {steps.dim}: {what}")

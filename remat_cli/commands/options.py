@@ -1,7 +1,8 @@
-"""The options that several commands share, written once so that they read the same everywhere."""
+"""What several commands share: their options, written once so that they read the same everywhere, and their ends."""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -27,6 +28,7 @@ from remat_cli.model.sessions import REMAT, RUNTIME_OF, RUNTIMES
 if TYPE_CHECKING:
     from remat_cli.actions.pieces_asked import PiecesAsked
     from remat_cli.model.in_place import InPlace
+    from remat_cli.results.memory import Memory
     from solvers.clock import Clock
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -229,6 +231,13 @@ def clock_of(time_limit: float, work_limit: int | None = None) -> Clock:
     return clock if begun is None else replace(clock, begun=begun)
 
 
+def memory_of(seconds: float, force: bool, quiet: bool = False) -> Memory:
+    """Where answers are kept, and whether this one is looked for there."""
+    from remat_cli.results.memory import user_memory
+
+    return user_memory(seconds, force, lambda words: None if quiet else click.echo(f"remat: {words}", err=True))
+
+
 work_limit = click.option(
     "--work-limit",
     type=COUNT,
@@ -302,6 +311,13 @@ class_axis = click.option(
     help="The axis of the logits that labels choose from; by default 1, or the last of [batch, position, class].",
 )
 wrt = click.option("--wrt", multiple=True, help="Train these alone (repeat, or separate with commas); default: all.")
+
+
+def names_among(given: tuple[str, ...]) -> list[str]:
+    """The names of an option that may be repeated, or have several between commas."""
+    return [name for words in given for name in words.split(",") if name]
+
+
 optimizer = click.option(
     "--optimizer",
     type=click.Choice(["none", "sgd", "momentum", "adam", "adamw"]),
@@ -324,3 +340,14 @@ def optimized(model: Path, level: str | None) -> Path:
     from remat_cli.actions.optimizing import optimize_file
 
     return optimize_file(model, level)
+
+
+def out_of_time(as_json: bool = False) -> int:
+    """The last words of a command whose time ended before it had anything to say, and its exit code."""
+    from remat_cli.errors import NoPlan, error_in
+
+    error = NoPlan("no plan was found within the time limit; give more time with --time-limit")
+    if as_json:
+        click.echo(json.dumps(error_in({}, error)))
+    click.echo(f"remat: {error}", err=True)
+    return NoPlan.code

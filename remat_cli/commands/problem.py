@@ -39,7 +39,8 @@ def command(
     remat problem train.onnx
     remat problem train.onnx --chain
     """
-    from remat_cli.formats import problemfile
+    from remat_cli.formats import chainfile, problemfile
+    from remat_cli.formats.files import write_whole
     from remat_cli.formats.kinds import FileKind, check_place
     from remat_cli.notes.words import sentences
     from remat_cli.planning.loading import load_subject
@@ -48,7 +49,7 @@ def command(
     path = output or subject.beside(".chain.json" if as_chain else ".problem.json")
     check_place(path, FileKind.CHAIN if as_chain else FileKind.PROBLEM, subject.path)
     if as_chain:
-        _write_chain(subject, path)
+        write_whole(path, chainfile.chain_text(subject.problem, subject.path))
     else:
         problemfile.write(subject.named, path)
     figures = _figures(subject)
@@ -58,13 +59,6 @@ def command(
         for note in sentences(subject.notes):
             click.echo(f"note: {note}", err=True)
         click.echo(_line(path, figures))
-
-
-def _write_chain(subject: Subject, path: Path) -> None:
-    from remat_cli.actions.chaining import chain_text
-    from remat_cli.formats.files import write_whole
-
-    write_whole(path, chain_text(subject))
 
 
 def _figures(subject: Subject) -> dict[str, Any]:

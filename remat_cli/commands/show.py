@@ -166,8 +166,8 @@ def _words(every: list[Shown], statements: bool, breakdown: bool, chart: bool, a
 def _chart(found: Shown) -> str:
     """Drawn as wide as the terminal is, with what letters and colours it has."""
     from remat_cli.saying.chart import Style, chart
+    from remat_cli.saying.progress import has_colors
     from remat_cli.saying.showing import heading
-    from remat_cli.saying.terminal import has_colors
 
     try:
         blocks = bool("█╌".encode(sys.stdout.encoding or "ascii"))

@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remat_cli.commands import options
-from remat_cli.commands.ending import out_of_time
 
 if TYPE_CHECKING:
     from remat_cli.actions.shrinking.shrink import Shrinking, Shrunk
     from remat_cli.actions.shrinking.ways import TriedWay
-    from remat_cli.results.memory import Memory
     from remat_cli.saying.progress import Line
 
 
@@ -70,7 +68,8 @@ def command(model: Path, **given: Any) -> None:
     with listening() as interrupts, folder_for(output) as folder, Line(given["quiet"] or given["as_json"]) as line:
         clock = clock.unless(interrupts)
         table = _Table(line, given["quiet"] or given["as_json"])
-        work = Shrinking(model, output, folder, asked, clock, ShrinkListeners(table.row, line.say), _memory(given))
+        memory = options.memory_of(given["time_limit"], given["force"])
+        work = Shrinking(model, output, folder, asked, clock, ShrinkListeners(table.row, line.say), memory)
         with Deadline(clock, lambda: _last_words(work, given)) as deadline:
             work.run()
             deadline.met()
@@ -104,7 +103,7 @@ def _last_words(work: Shrinking, given: dict[str, Any]) -> int:
     """Time is up, or the user has had enough: what there is by then stays."""
     if work.found.choice is None:
         shutil.rmtree(work.folder, ignore_errors=True)
-        return out_of_time(given["as_json"])
+        return options.out_of_time(given["as_json"])
     work.found.stopped = True
     found = work.finish()
     shutil.rmtree(work.folder, ignore_errors=True)
@@ -119,12 +118,3 @@ def _tell(found: Shrunk, given: dict[str, Any]) -> None:
         click.echo(json.dumps(shrink_answer.as_object(found)))
     elif not given["quiet"]:
         click.echo("\n".join(shrink_answer.advice(found)))
-
-
-def _memory(given: dict[str, Any]) -> Memory:
-    """Where answers are kept."""
-    from remat_cli.results.memory import Memory
-    from remat_cli.results.store import Store, folder
-
-    store = Store(folder(), lambda words: click.echo(f"remat: {words}", err=True))
-    return Memory(store=store, seconds=given["time_limit"], force=given["force"])

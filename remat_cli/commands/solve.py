@@ -21,7 +21,6 @@ from remat_cli.commands.solve_flags import SolveFlags, limits_of, name_of, quest
 if TYPE_CHECKING:
     from remat_cli.actions.answering import WholeQuestion
     from remat_cli.actions.deadline import Deadline
-    from remat_cli.results.memory import Memory
     from solvers.clock import Clock
     from solvers.problem import Limits
 
@@ -101,7 +100,7 @@ def command(model: Path | None, **given: Any) -> None:
                 return
             _solve(asked, flags, deadline)
             if flags.verbose and not flags.quiet:
-                tell_times(asked.times, clock.elapsed())
+                tell_times(asked.so_far.times, clock.elapsed())
 
 
 def _asked(model: Path | None, flags: SolveFlags, clock: Clock) -> WholeQuestion:
@@ -112,8 +111,8 @@ def _asked(model: Path | None, flags: SolveFlags, clock: Clock) -> WholeQuestion
     from remat_cli.errors import Usage
     from remat_cli.planning.loading import load_subject
     from remat_cli.planning.search.answer import find_solver
+    from remat_cli.planning.search.so_far import SoFar
     from remat_cli.planning.search.untouched import too_small
-    from remat_cli.planning.time_plan import PartTimes
 
     question, in_place = question_of(flags), options.asked_in_place(flags.in_place, flags.held_twice)
     cuts = pieces_named(flags.pieces, flags.largest_value)
@@ -121,8 +120,8 @@ def _asked(model: Path | None, flags: SolveFlags, clock: Clock) -> WholeQuestion
         if model is None:
             raise Usage("--optimize needs a model: name it")
         model = options.optimized(model, flags.optimize)
-    times = PartTimes()
-    with times.part("reading the model"):
+    known = SoFar(watched=True)
+    with known.times.part("reading the model"):
         subject = load_subject(model, flags.costs, dict(flags.dims), question.session, in_place=in_place)
     if not (flags.budget and too_small(subject, budget_of(subject, question), question.session)):
         find_solver(question.method, {})  # brings what it needs: from here on an interrupt is only asked about
@@ -130,10 +129,10 @@ def _asked(model: Path | None, flags: SolveFlags, clock: Clock) -> WholeQuestion
         subject=subject,
         question=question,
         limits=limits_of(flags, clock),
-        memory=_memory(flags),
+        memory=options.memory_of(flags.time_limit, flags.force, flags.quiet),
         cuts=cuts,
         proving=flags.certificate is not None,
-        times=times,
+        so_far=known,
     )
 
 
@@ -143,11 +142,10 @@ def _solve(asked: WholeQuestion, flags: SolveFlags, deadline: Deadline) -> None:
     from remat_cli.formats import certificatefile
     from remat_cli.formats.kinds import FileKind, check_place
     from remat_cli.planning.search.known import known_before
-    from remat_cli.planning.search.so_far import SoFar
-    from remat_cli.runtime.known import unknown_version
+    from remat_cli.runtime.session import unknown_version
     from remat_cli.saying.progress import progress_line
 
-    subject, question = asked.subject, asked.question
+    subject, question, known = asked.subject, asked.question, asked.so_far
     destination = flags.output or subject.beside(f".{name_of(flags)}.plan.json")
     check_place(destination, FileKind.PLAN, subject.path, *flags.known)
     check_place(flags.certificate, FileKind.CERTIFICATE, subject.path, destination, *flags.known)
@@ -155,7 +153,7 @@ def _solve(asked: WholeQuestion, flags: SolveFlags, deadline: Deadline) -> None:
         raise BadInput(f"cannot write {destination}: the folder {destination.parent} does not exist")
     before = known_before(destination, subject.source.sha256)
     question = replace(question, stands=before["stands"], earlier=(*question.earlier, *before["earlier"]))
-    place, known = Place(destination, subject), SoFar()
+    place = Place(destination, subject)
     latest = LatestPlan(question, known, place, flags, asked.limits)
 
     def look() -> None:
@@ -164,27 +162,14 @@ def _solve(asked: WholeQuestion, flags: SolveFlags, deadline: Deadline) -> None:
         latest.look()
 
     deadline.last_words, deadline.look = latest.last_words, look
-    with progress_line(subject.before().cost, flags.quiet, flags.verbose) as show:
-        limits = replace(asked.limits, report=show)
-        answered = answer_whole(replace(asked, question=question, limits=limits, so_far=known))
+    with progress_line(subject.before().cost, flags.quiet, flags.verbose) as known.tell:
+        answered = answer_whole(replace(asked, question=question))
     notes = unknown_version()
     if answered.certificate is not None and flags.certificate is not None:
         certificatefile.write(answered.certificate, flags.certificate)
         notes += [f"{flags.certificate} does not prove {said}" for said in answered.unproved]
     deadline.met()
     tell_answer(answered.found, place, flags, notes)
-
-
-def _memory(flags: SolveFlags) -> Memory:
-    """Where answers are kept, and whether this one is looked for there."""
-    from remat_cli.results.memory import Memory
-    from remat_cli.results.store import Store, folder
-
-    def say(words: str) -> None:
-        if not flags.quiet:
-            click.echo(f"remat: {words}", err=True)
-
-    return Memory(store=Store(folder(), say), seconds=flags.time_limit, force=flags.force)
 
 
 def _compare(asked: WholeQuestion, flags: SolveFlags) -> None:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remat_cli.commands import methods, options
-from remat_cli.commands.ending import out_of_time
 
 if TYPE_CHECKING:
     from remat_cli.actions.deadline import Deadline
@@ -75,7 +74,7 @@ def command(model: Path | None, **given: Any) -> None:
     _check_places(model, given["plot"], given["output"])
     with listening() as interrupts:
         clock = options.clock_of(given["time_limit"], given["work_limit"]).unless(interrupts)
-        with Deadline(clock, lambda: out_of_time(given["form"] == "json")) as deadline:
+        with Deadline(clock, lambda: options.out_of_time(given["form"] == "json")) as deadline:
             curve = _swept(model, asked, given, deadline)
         if given["measure"]:
             curve = _measured(curve, given)
@@ -89,8 +88,6 @@ def _swept(model: Path | None, asked: SweepQuestion, given: Mapping[str, Any], d
     from remat_cli.actions.sweeping import Sweep
     from remat_cli.planning.loading import load_subject
     from remat_cli.planning.time_plan import ENDING_SHARE
-    from remat_cli.results.memory import Memory
-    from remat_cli.results.store import Store, folder
     from remat_cli.saying.progress import Line, bar
     from solvers.problem import Limits
 
@@ -99,8 +96,7 @@ def _swept(model: Path | None, asked: SweepQuestion, given: Mapping[str, Any], d
     deadline.search_begins()
     limits = Limits(deadline.clock.before_ending(ENDING_SHARE), given["gap"], given["seed"])
     subject = in_pieces_for_sweep(subject, options.asked_pieces(given), asked.session, limits)
-    store = Store(folder(), lambda words: click.echo(f"remat: {words}", err=True))
-    memory = Memory(store=store, seconds=deadline.clock.seconds, force=given["force"])
+    memory = options.memory_of(deadline.clock.seconds, given["force"])
     with Line(given["quiet"]) as line:
         going = Sweep(
             subject,
@@ -142,7 +138,7 @@ def _measured(curve: Curve, given: Mapping[str, Any]) -> Curve:
 def _so_far(curve: Curve, given: Mapping[str, Any]) -> int:
     """What to say when the time is up in the middle of something; the exit code."""
     if not any(point.found for point in curve.points):
-        return out_of_time(given["form"] == "json")
+        return options.out_of_time(given["form"] == "json")
     _tell(curve, given)
     return 0
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remat_cli.commands import options
+from remat_cli.onnx_graph.metadata import said_in
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -109,7 +110,7 @@ def _figures(net: Builder, model: ModelProto) -> dict[str, Any]:
     return {
         "nodes": len(model.graph.node),
         "parameters": net.count_parameters(),
-        "weights": "inputs" if any(entry.key == PARAMETERS for entry in model.metadata_props) else "random",
+        "weights": "inputs" if PARAMETERS in said_in(model) else "random",
         "input": net.shown("input"),
         "logits": net.shown("logits"),
     }

@@ -15,8 +15,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
+from remat_cli.errors import BadInput
 from remat_cli.formats.spelling import Misspelt
 from remat_cli.model.problem_of import Named
 from remat_cli.reading import written_by_newer
@@ -119,3 +121,14 @@ def dumps(chain: Chain, resident: int) -> str:
     }
     lines = [f'"{name}": {json.dumps([int(entry) for entry in entries])}' for name, entries in lists.items()]
     return f'{{"format": "{FORMAT}", "resident": {resident},\n ' + ",\n ".join(lines) + "}\n"
+
+
+def chain_text(problem: Problem, where: Path) -> str:
+    """The file's content for the chain that a problem comes to. Raises BadInput for what is no chain."""
+    from solvers.methods.chains.staged import chain_of
+    from solvers.reductions.views import reduced
+
+    chain, held = chain_of(reduced(problem).problem)
+    if chain.length < 2:
+        raise BadInput(f"{where}: nowhere does a single value cross its forward pass, so it is no chain")
+    return dumps(chain, held)

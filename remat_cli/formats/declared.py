@@ -1,4 +1,5 @@
-"""Converts JSON to what type hints declare: records of dataclasses, tuples, mappings, and what may be one of several.
+"""Converts JSON to what type hints declare: records of dataclasses, members of enums, tuples, mappings, and what may be
+one of several.
 
 Invariant: what comes out has the declared types through and through. An integer does for a float; true and false do for
 no number.
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
+from enum import Enum
 from functools import cache
 from math import isfinite
 from pathlib import Path
@@ -29,12 +31,16 @@ def declared(hint: Any, given: Any, where: str = "", exact: bool = False, least:
         return given
     if kind in (Union, UnionType):
         return _any_of(args, given, where, exact, least)
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return _member(hint, given, where)
     if is_dataclass(hint):
         return _record(hint, given, where, exact, least)
     if kind is tuple:
         hints = [args[0]] * len(given) if isinstance(given, list) and args[1:] == (...,) else args
         if not isinstance(given, list) or len(hints) != len(given):
             raise Undeclared(f"'{where}' is not a list" + ("" if args[1:] == (...,) else f" of {len(args)}"))
+        if args == (int, ...) and least is None and all(type(one) is int for one in given):
+            return tuple(given)  # of which there may be many
         return tuple(
             declared(one, part, f"{where}[{place}]", exact, least)
             for place, (one, part) in enumerate(zip(hints, given, strict=True))
@@ -48,6 +54,15 @@ def declared(hint: Any, given: Any, where: str = "", exact: bool = False, least:
     if least is not None and hint is int and given < least:
         raise Undeclared(f"'{where}' is less than {least}")
     return Path(given) if hint is Path else given
+
+
+def _member(kind: type[Enum], given: Any, where: str) -> Enum:
+    try:
+        return kind(given)
+    except ValueError as error:
+        raise Undeclared(
+            f"'{where}' is {given!r}, which is none of {', '.join(str(one.value) for one in kind)}"
+        ) from error
 
 
 def _any_of(hints: tuple[Any, ...], given: Any, where: str, exact: bool, least: int | None) -> Any:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 import onnx
 
 from remat_cli.gradient.tensor import Tensor
+from remat_cli.onnx_graph.metadata import said_in
 
 # metadata key: the class axis of a forward model's logits; in a training graph, the axis that was used
 CLASS_AXIS = "remat.class_axis"
@@ -32,7 +33,7 @@ def class_axis(logits: Tensor, nodes: Sequence[onnx.NodeProto]) -> int:
 
 def named_class_axis(model: onnx.ModelProto) -> int | None:
     """The axis that the model itself names."""
-    given = {entry.key: entry.value for entry in model.metadata_props}.get(CLASS_AXIS, "")
+    given = said_in(model).get(CLASS_AXIS, "")
     return int(given) if given.removeprefix("-").isdigit() else None
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import onnx
 
 from remat_cli.errors import BadInput
+from remat_cli.onnx_graph.metadata import said_in
 
 SIGNATURE = "pkg.torch.export.ExportedProgram.graph_signature"
 KIND = "pkg.torch.export.graph_signature.InputSpec.kind"
@@ -57,9 +58,9 @@ class Signature:
 
 def signature_of(model: onnx.ModelProto) -> Signature | None:
     """The exporter's records of the module; None where another program wrote the model."""
-    said = _metadata(model.graph).get(SIGNATURE, "")
+    said = said_in(model.graph).get(SIGNATURE, "")
     targets = dict(re.findall(r"^(\w+): PARAMETER target='(.+)'$", said, re.MULTILINE))
-    kinds = {value.name: kind for value in model.graph.value_info if (kind := _metadata(value).get(KIND))}
+    kinds = {value.name: kind for value in model.graph.value_info if (kind := said_in(value).get(KIND))}
     if "PARAMETER" not in kinds.values():
         return None
     return Signature(targets, {name: kinds[name] for name in _names_stored(model.graph) & kinds.keys()})
@@ -94,7 +95,7 @@ def check_export(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto]) -> lis
             f"PyTorch's exporter left out {len(cut)} detach of the module, so gradients would flow through; {ADVICE}"
         )
     notes = []
-    if inner := [node.name for node in nodes if REGION in _metadata(node).get(STACK, "")]:
+    if inner := [node.name for node in nodes if REGION in said_in(node).get(STACK, "")]:
         notes.append(
             f"{len(inner)} ops ({first_of(inner)}) stand in a region of no_grad or autocast, and the file does not "
             "tell "
@@ -112,13 +113,13 @@ def first_of(names: Sequence[str]) -> str:
 
 def is_batch_norm_trained(node: onnx.NodeProto) -> bool:
     """Whether the module ran it in training mode, by the call: (input, weight, bias, mean, variance, training, ...)."""
-    call = _metadata(node).get(FX_NODE, "")
+    call = said_in(node).get(FX_NODE, "")
     return BATCH_NORM in call and "no_training" not in call and "True" in call.partition("](args")[2].split(", ")
 
 
 def call_of(node: onnx.NodeProto) -> str:
     """The module's call that the node stems from; "" where the file does not say."""
-    return _metadata(node).get(FX_NODE, "").partition(" ")[0].removeprefix("%")
+    return said_in(node).get(FX_NODE, "").partition(" ")[0].removeprefix("%")
 
 
 def dropout_of(node: onnx.NodeProto) -> float:
@@ -126,7 +127,7 @@ def dropout_of(node: onnx.NodeProto) -> float:
 
     The calls are (query, key, value, mask, share, ...) and (..., [weights], has biases, layers, share, trains, ...).
     """
-    call = _metadata(node).get(FX_NODE, "")
+    call = said_in(node).get(FX_NODE, "")
     if recurrent := re.search(RECURRENT_CALL, call):
         layers, share, trains = recurrent.groups()
         return float(share) if int(layers) > 1 and trains == "True" else 0.0
@@ -139,7 +140,7 @@ def dropout_of(node: onnx.NodeProto) -> float:
 
 def stacked_rnn(node: onnx.NodeProto) -> str:
     """The name of the nn.RNN of several layers that the node is of; "" of others. No record says what it drops."""
-    said = _metadata(node)
+    said = said_in(node)
     classes, scopes = (_listed(said.get(f"pkg.torch.onnx.{key}", "")) for key in ("class_hierarchy", "name_scopes"))
     if RNN not in classes or not any(name.endswith("_weight_ih_l1") for name in _arguments(node)):
         return ""
@@ -154,7 +155,7 @@ def _listed(said: str) -> list[str]:
 def keeps_statistics(node: onnx.NodeProto) -> bool:
     """Whether it is an InstanceNorm that updates statistics in the module, by the call: (input, weight, bias, mean,
     variance, use_input_stats, ...). ONNX's op has no statistics."""
-    call = _metadata(node).get(FX_NODE, "")
+    call = said_in(node).get(FX_NODE, "")
     given = call.partition("](args = (")[2].partition(")")[0].split(", ")
     made = node.op_type == "InstanceNormalization" and "aten.instance_norm." in call
     return made and len(given) > 5 and given[3] != "None" and given[5] == "True"
@@ -162,12 +163,12 @@ def keeps_statistics(node: onnx.NodeProto) -> bool:
 
 def is_detached(node: onnx.NodeProto) -> bool:
     """Whether the node is the exporter's form of `tensor.detach()`."""
-    return "aten.detach." in _metadata(node).get(FX_NODE, "")
+    return "aten.detach." in said_in(node).get(FX_NODE, "")
 
 
 def smoothing_of(node: onnx.NodeProto) -> float:
     """The label smoothing of the module's cross-entropy: (x, labels, weight, reduction, ignored, smoothing)."""
-    call = _metadata(node).get(FX_NODE, "")
+    call = said_in(node).get(FX_NODE, "")
     given = call.partition("](args = (")[2].partition(")")[0].split(", ")
     return float(given[5]) if "aten.cross_entropy_loss." in call and len(given) > 5 else 0.0
 
@@ -175,7 +176,7 @@ def smoothing_of(node: onnx.NodeProto) -> float:
 def padding_of(node: onnx.NodeProto | None) -> int | None:
     """The row of an embedding that is never trained: (weight, indices, padding_idx, ...). ONNX's Gather has no such
     row."""
-    call = _metadata(node).get(FX_NODE, "") if node is not None else ""
+    call = said_in(node).get(FX_NODE, "") if node is not None else ""
     found = re.search(r"aten\.embedding\.default\]\(args = \(%\w+, %\w+, (\d+)[,)]", call)
     return int(found[1]) if found else None
 
@@ -205,18 +206,14 @@ def _sources_of(graph: onnx.GraphProto, nodes: Sequence[onnx.NodeProto]) -> set[
 def _folded(graph: onnx.GraphProto, nodes: Sequence[onnx.NodeProto]) -> dict[str, str]:
     """The initializers that the nodes read and the exporter computed: what it says of each."""
     read = {name for node in nodes for name in node.input}
-    said = {value.name: _metadata(value).get(FOLDED_FROM, "") for value in graph.value_info if value.name in read}
+    said = {value.name: said_in(value).get(FOLDED_FROM, "") for value in graph.value_info if value.name in read}
     return {name: sources for name, sources in said.items() if sources}
 
 
 def _arguments(node: onnx.NodeProto) -> Iterable[str]:
     """The inner names of what the module's op read that the node stems from."""
-    return re.findall(r"%(\w+)", _metadata(node).get(FX_NODE, "").partition("](")[2])
+    return re.findall(r"%(\w+)", said_in(node).get(FX_NODE, "").partition("](")[2])
 
 
 def _names_stored(graph: onnx.GraphProto) -> set[str]:
     return {initializer.name for initializer in graph.initializer}
-
-
-def _metadata(part: onnx.NodeProto | onnx.ValueInfoProto | onnx.GraphProto) -> dict[str, str]:
-    return {entry.key: entry.value for entry in part.metadata_props}

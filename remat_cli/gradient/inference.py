@@ -13,7 +13,8 @@ import onnx
 from onnx import defs, helper, numpy_helper, shape_inference
 
 from remat_cli.errors import BadInput
-from remat_cli.onnx_graph.constants import FOLDED_ELEMENTS
+from remat_cli.onnx_graph.stored import FOLDED_ELEMENTS
+from remat_cli.onnx_graph.walk import static_shape
 
 
 def infer_types(
@@ -40,20 +41,11 @@ def infer_types(
 def _check_static(node: onnx.NodeProto, name: str, kind: onnx.TypeProto | None) -> None:
     if kind is not None and any(dim.dim_value < 0 for dim in kind.tensor_type.shape.dim):
         raise BadInput(f"'{name}' ({node.op_type} node '{node.name}') would have a dimension below zero")
-    if kind is None or not is_static(kind):
+    if kind is None or static_shape(kind) is None:
         raise BadInput(
             f"the shape of '{name}' ({node.op_type} node '{node.name}') is not static; "
             "bind the inputs' dimensions with --batch or --shape"
         )
-
-
-def is_static(kind: onnx.TypeProto) -> bool:
-    tensor = kind.tensor_type
-    return (
-        kind.HasField("tensor_type")
-        and tensor.HasField("shape")
-        and all(dim.HasField("dim_value") for dim in tensor.shape.dim)
-    )
 
 
 _schemas: dict[tuple[str, int, str], Any] = {}

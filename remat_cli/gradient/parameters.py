@@ -14,6 +14,7 @@ from remat_cli.errors import BadInput
 from remat_cli.gradient.exported import ADVICE, check_export, first_of, signature_of
 from remat_cli.gradient.tape import FLOATS
 from remat_cli.gradient.ties import tie, tie_alike
+from remat_cli.onnx_graph.metadata import said_in
 from remat_cli.onnx_graph.stored import array_of
 from remat_cli.onnx_graph.walk import nodes_within
 
@@ -123,7 +124,7 @@ def choose_parameters(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], c
     used = {name for node in nodes_within(nodes) for index, name in enumerate(node.input) if _is_operand(node, index)}
     if choice.params:
         return _find_listed(model, choice, floats | set(inputs)) & used
-    named = _metadata(model).get(PARAMETERS, "").split()
+    named = said_in(model).get(PARAMETERS, "").split()
     fills = {node.output[0] for node in nodes if node.op_type == "ConstantOfShape" and _is_float(node)}
     weights = {name for node in nodes if node.op_type in ("Conv", "Gemm", "MatMul") for name in node.input[1:2]}
     if not fills & weights:  # a light model has fills in place of its weights, to save space
@@ -177,7 +178,3 @@ def _is_operand(node: onnx.NodeProto, index: int) -> bool:
 
 def _is_float(node: onnx.NodeProto) -> bool:
     return not node.attribute or node.attribute[0].t.data_type in FLOATS
-
-
-def _metadata(model: onnx.ModelProto) -> dict[str, str]:
-    return {entry.key: entry.value for entry in model.metadata_props}

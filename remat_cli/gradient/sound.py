@@ -6,6 +6,7 @@ Invariant: a branch is not checked here; its nodes are checked when the branch i
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 
 import onnx
 from onnx import checker, defs
@@ -49,8 +50,7 @@ def _without_branches(node: onnx.NodeProto) -> onnx.NodeProto:
     """The node without its branches, because the checker would look in them for what is defined outside."""
     if not has_subgraph(node):
         return node
-    bare = onnx.NodeProto()
-    bare.CopyFrom(node)
+    bare = deepcopy(node)
     for branch in subgraphs(bare):
         branch.Clear()
         branch.name = "branch"

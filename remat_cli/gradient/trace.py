@@ -6,6 +6,7 @@ their input on, or do not lead to the loss leave no trace.
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -145,8 +146,7 @@ class Tracer:
         missing = [name for name in node.input if name and name not in self.known]
         if missing:
             raise BadInput(f"{node.op_type} node '{node.name}' reads '{missing[0]}', which nothing produces")
-        here = onnx.NodeProto()
-        here.CopyFrom(node)
+        here = deepcopy(node)
         here.domain = "" if node.domain == "ai.onnx" else node.domain
         here.name = self.tape.fresh_node(node.name or f"{node.op_type}_{len(self.tape.nodes)}")
         here.input[:] = [self.known[name].name if name else "" for name in node.input]
@@ -223,8 +223,7 @@ def _outputs_of(node: onnx.NodeProto) -> list[str]:
 
 def _specialize(node: onnx.NodeProto, attributes: dict[str, Any]) -> onnx.NodeProto:
     """A function's node with the caller's attributes filled in."""
-    part = onnx.NodeProto()
-    part.CopyFrom(node)
+    part = deepcopy(node)
     del part.attribute[:]
     for attribute in node.attribute:
         if not attribute.ref_attr_name:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 import onnx
 from onnx import helper
 
@@ -18,7 +20,7 @@ def modernize(node: onnx.NodeProto, opset: int) -> tuple[list[onnx.NodeProto], o
     if node.op_type in REDUCTIONS:
         return _axes_as_input(node)
     if node.op_type == "Split" and len(node.input) < 2:
-        changed = _copy(node)
+        changed = deepcopy(node)
         changed.attribute.append(helper.make_attribute("num_outputs", len(node.output)))
         return [], changed
     return [], node
@@ -28,14 +30,8 @@ def _axes_as_input(node: onnx.NodeProto) -> tuple[list[onnx.NodeProto], onnx.Nod
     axes = [attribute for attribute in node.attribute if attribute.name == "axes"]
     if not axes:
         return [], node
-    changed = _copy(node)
+    changed = deepcopy(node)
     changed.attribute.remove(axes[0])
     name = f"{node.output[0]}/axes"
     changed.input.append(name)
     return [helper.make_node("Constant", [], [name], value_ints=list(axes[0].ints))], changed
-
-
-def _copy(node: onnx.NodeProto) -> onnx.NodeProto:
-    changed = onnx.NodeProto()
-    changed.CopyFrom(node)
-    return changed

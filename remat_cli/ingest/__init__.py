@@ -21,7 +21,7 @@ from remat_cli.ingest.phases import backward_ops
 from remat_cli.ingest.shapes import UnknownSize, infer
 from remat_cli.limits import TENSOR_BYTES
 from remat_cli.model.graph import Graph, Op, Value
-from remat_cli.onnx_graph.load import load, parse_model
+from remat_cli.onnx_graph.load import content_of, load, parse_model
 from remat_cli.onnx_graph.opsets import OWN_OPSET, opset_of, upgrade
 from remat_cli.onnx_graph.stored import leave_beside
 from remat_cli.onnx_graph.walk import captures
@@ -30,12 +30,14 @@ from remat_cli.onnx_graph.walk import captures
 IN_MEMORY = Path("the model in memory")
 
 
-def ingest(path: Path, dims: Mapping[str, int] | None = None) -> Graph:
-    """Read the model at `path`, its symbolic dimensions bound by `dims`."""
-    model, digest = load(path)
+def ingest(given: Path | onnx.ModelProto, dims: Mapping[str, int] | None = None) -> Graph:
+    """Read the model, which may be in memory, its symbolic dimensions bound by `dims`."""
+    if not isinstance(given, Path):
+        return ingest_content(content_of(given), dims)
+    model, digest = load(given)
     if opset_of(model) < OWN_OPSET:
-        leave_beside(model, path)
-    return graph_of(model, path, digest, dims or {})
+        leave_beside(model, given)
+    return graph_of(model, given, digest, dims or {})
 
 
 def ingest_content(content: bytes, dims: Mapping[str, int] | None = None) -> Graph:

@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from remat_cli.onnx_graph.constants import FOLDED_ELEMENTS
+from remat_cli.onnx_graph.stored import FOLDED_ELEMENTS
 
 Array = np.ndarray[Any, Any]
 Attributes = dict[str, Any]

@@ -14,6 +14,7 @@ import onnx
 
 from remat_cli.errors import BadInput, Usage
 from remat_cli.onnx_graph.load import TYPES
+from remat_cli.onnx_graph.walk import static_shape
 
 
 def bind(model: onnx.ModelProto, dims: Mapping[str, int], path: Path) -> dict[str, int]:
@@ -84,16 +85,7 @@ def _drop_unknown(model: onnx.ModelProto, dims: Mapping[str, int]) -> None:
         for dim in value.type.tensor_type.shape.dim:
             if dim.dim_param in dims:
                 dim.dim_value = dims[dim.dim_param]
-    known = [value for value in model.graph.value_info if _is_static(value)]
+    known = [value for value in model.graph.value_info if static_shape(value.type) is not None]
     if len(known) < len(model.graph.value_info):
         del model.graph.value_info[:]
         model.graph.value_info.extend(known)
-
-
-def _is_static(value: onnx.ValueInfoProto) -> bool:
-    tensor = value.type.tensor_type
-    return (
-        value.type.HasField("tensor_type")
-        and tensor.HasField("shape")
-        and all(d.HasField("dim_value") for d in tensor.shape.dim)
-    )

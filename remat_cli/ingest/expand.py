@@ -7,6 +7,7 @@ a training build can run keeps the latter, because training builds have those ke
 
 from __future__ import annotations
 
+from copy import deepcopy
 from pathlib import Path
 
 import onnx
@@ -42,8 +43,7 @@ def _with_casts(model: onnx.ModelProto) -> onnx.ModelProto:
         return model
     typed = _with_types(model).graph
     kinds = {value.name: value.type.tensor_type.elem_type for value in (*typed.input, *typed.output, *typed.value_info)}
-    made = onnx.ModelProto()
-    made.CopyFrom(model)
+    made = deepcopy(model)
     for node in made.graph.node:
         if node.op_type == "CastLike" and _is_expanded(node) and (kind := kinds.get(node.input[1])):
             node.op_type = "Cast"

@@ -6,13 +6,14 @@ Invariant: every answer holds for all data; where it depends on data, there is n
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 
 import numpy as np
 import onnx
 from onnx import helper
 
 from remat_cli.ingest.runtime_types import Partial
-from remat_cli.onnx_graph.constants import constant_tensor
+from remat_cli.onnx_graph.stored import constant_tensor
 
 BRANCHES = ("then_branch", "else_branch")
 HANDED_ON = ("Identity", "Cast")
@@ -62,8 +63,7 @@ def body_as_begun(
     known = [kind for kind in carries if kind is not None]
     if len(body.input) != 2 + len(known) or len(known) < len(carries):
         return None
-    found = onnx.GraphProto()
-    found.CopyFrom(body)
+    found = deepcopy(body)
     for value, kind in zip(found.input[2:], known, strict=True):
         value.CopyFrom(helper.make_tensor_value_info(value.name, *kind))
     for value in found.output[1 : 1 + len(known)]:
@@ -103,8 +103,7 @@ def settle_branch(node: onnx.NodeProto, constants: Mapping[str, np.ndarray]) -> 
     branch = taken_branch(node, constants)
     if branch is None:
         return node
-    found = onnx.NodeProto()
-    found.CopyFrom(node)
+    found = deepcopy(node)
     for attribute in found.attribute:
         if attribute.name in BRANCHES:
             attribute.g.CopyFrom(branch)

@@ -7,13 +7,13 @@ the same names. Constant nodes come first: a runtime turns them into weights, so
 from __future__ import annotations
 
 from collections.abc import Iterable
-from heapq import heappop, heappush
 from itertools import count
 from pathlib import Path
 
 import onnx
 
 from remat_cli.errors import BadInput
+from remat_cli.onnx_graph.orders import by_rank
 from remat_cli.onnx_graph.unique import find_name_fault, name_of
 from remat_cli.onnx_graph.walk import captures
 
@@ -86,23 +86,7 @@ def _stable_order(nodes: list[onnx.NodeProto], needs: list[set[int]], path: Path
 
     ONNX Runtime's priority-based order is the same, so that a sorted graph stays as it is or becomes what would run.
     """
-    waiting = [len(need) for need in needs]
-    users: list[list[int]] = [[] for _ in nodes]
-    for index, need in enumerate(needs):
-        for other in need:
-            users[other].append(index)
-    ready: list[tuple[int, int]] = []
-    for index, node in enumerate(nodes):
-        if not waiting[index]:
-            heappush(ready, (_rank(node), index))
-    order: list[int] = []
-    while ready:
-        _, index = heappop(ready)
-        order.append(index)
-        for user in users[index]:
-            waiting[user] -= 1
-            if not waiting[user]:
-                heappush(ready, (_rank(nodes[user]), user))
+    order = by_rank([sorted(need) for need in needs], list(map(_rank, nodes)))
     if len(order) < len(nodes):
         raise BadInput(f"{path}: the graph has a cycle: {_cycle(nodes, needs, set(order))}")
     return order

@@ -17,7 +17,7 @@ from remat_cli.ingest.known_control import settle_branch
 from remat_cli.ingest.rules import ALIASES, BLOCKED
 from remat_cli.ingest.runtime_types import Partial
 from remat_cli.ingest.typed_node import Type
-from remat_cli.onnx_graph.walk import captures, has_subgraph
+from remat_cli.onnx_graph.walk import captures, has_subgraph, static_shape
 
 Types = Mapping[str, Partial]
 Constants = Mapping[str, np.ndarray]
@@ -136,12 +136,8 @@ def _find_schema(op_type: str, version: int, domain: str) -> onnx.defs.OpSchema 
 
 
 def static_type(kind: onnx.TypeProto) -> Type | None:
-    tensor = kind.tensor_type
-    if not kind.HasField("tensor_type") or not tensor.elem_type or not tensor.HasField("shape"):
-        return None
-    if not all(dim.HasField("dim_value") for dim in tensor.shape.dim):
-        return None
-    return tensor.elem_type, tuple(dim.dim_value for dim in tensor.shape.dim)
+    shape = static_shape(kind)
+    return None if shape is None or not kind.tensor_type.elem_type else (kind.tensor_type.elem_type, shape)
 
 
 def partial_type(kind: onnx.TypeProto) -> Partial | None:

@@ -6,15 +6,16 @@ Invariant: all sequences are replaced or none; the results are the same bits.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 
 import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from remat_cli.onnx_graph.constants import FOLDED_ELEMENTS, constant_tensor
 from remat_cli.onnx_graph.sequences import WRITERS, CannotWriteOut, SequenceWriter
-from remat_cli.onnx_graph.walk import captures
+from remat_cli.onnx_graph.stored import FOLDED_ELEMENTS, constant_tensor
+from remat_cli.onnx_graph.walk import captures, static_shape
 
 
 @dataclass(slots=True)
@@ -74,8 +75,7 @@ def _with(
     nodes: Sequence[onnx.NodeProto], writer: SequenceWriter, known: _Inferred, model: onnx.ModelProto
 ) -> onnx.ModelProto:
     """The model with these nodes in place of its own."""
-    changed = onnx.ModelProto()
-    changed.CopyFrom(model)
+    changed = deepcopy(model)
     del changed.graph.node[:]
     changed.graph.node.extend(nodes)
     changed.graph.initializer.extend(known.stored)
@@ -88,14 +88,7 @@ def _with(
 def _shapes(model: onnx.ModelProto) -> dict[str, tuple[int, ...]]:
     graph = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
     values = (*graph.value_info, *graph.input, *graph.output)
-    return {value.name: shape for value in values if (shape := _shape(value)) is not None}
-
-
-def _shape(value: onnx.ValueInfoProto) -> tuple[int, ...] | None:
-    tensor = value.type.tensor_type
-    if not tensor.HasField("shape") or not all(dim.HasField("dim_value") for dim in tensor.shape.dim):
-        return None
-    return tuple(dim.dim_value for dim in tensor.shape.dim)
+    return {value.name: shape for value in values if (shape := static_shape(value.type)) is not None}
 
 
 def _constants(model: onnx.ModelProto) -> dict[str, np.ndarray]:

@@ -13,6 +13,8 @@ from typing import Any
 
 import onnx
 
+from remat_cli.onnx_graph.metadata import said_in
+
 STEP_PARTS = "remat.step"  # metadata of a training graph
 OPTIMIZER = "remat.optimizer"  # metadata of a training graph that updates its parameters: how
 FINITE = "finite"  # the output of a step with float16 that says whether all gradients are numbers
@@ -39,7 +41,7 @@ def sum_of(parameter: str) -> str:
 
 def parts_of(step: onnx.ModelProto) -> Parts | None:
     """The parts that `grad` recorded; None for a training graph from elsewhere."""
-    said = _metadata(step, STEP_PARTS)
+    said = said_in(step).get(STEP_PARTS)
     if said is None:
         return None
     told = json.loads(said)
@@ -49,9 +51,5 @@ def parts_of(step: onnx.ModelProto) -> Parts | None:
 
 def optimizer_of(step: onnx.ModelProto) -> dict[str, Any] | None:
     """How the step updates its parameters; None where it does not, or where the file does not say."""
-    said = _metadata(step, OPTIMIZER)
+    said = said_in(step).get(OPTIMIZER)
     return None if said is None else dict(json.loads(said))
-
-
-def _metadata(step: onnx.ModelProto, key: str) -> str | None:
-    return {entry.key: entry.value for entry in step.metadata_props}.get(key)

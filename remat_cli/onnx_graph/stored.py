@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import numpy as np
 import onnx
-from onnx import numpy_helper
+from onnx import helper, numpy_helper
 
 from remat_cli.errors import BadInput
 from remat_cli.onnx_graph.walk import subgraphs
@@ -31,8 +31,13 @@ def is_beside(tensor: onnx.TensorProto) -> bool:
 
 def files_beside(model: onnx.ModelProto, path: Path) -> set[Path]:
     """The files that the model's tensors lie in."""
-    places = (entry.value for tensor in tensors(model) for entry in tensor.external_data if entry.key == "location")
-    return {path.resolve().parent / place for place in places}
+    return {path.resolve().parent / entry.value for entry in places_beside(model)}
+
+
+def places_beside(model: onnx.ModelProto) -> list[onnx.StringStringEntryProto]:
+    """Where the model says that those of its tensors lie that are not in its file."""
+    outside = filter(is_beside, tensors(model))
+    return [entry for tensor in outside for entry in tensor.external_data if entry.key == "location"]
 
 
 def leave_beside(model: onnx.ModelProto, path: Path) -> None:
@@ -132,3 +137,18 @@ def _resolve(file: Path) -> Path:
         return file.resolve()
     except (OSError, RuntimeError):  # links in a circle
         return file
+
+
+FOLDED_ELEMENTS = 4096  # of a constant whose content is known: no shape, and no list of axes or lengths, has more
+
+
+def constant_tensor(node: onnx.NodeProto) -> onnx.TensorProto | None:
+    """What a Constant node holds; None if that is sparse, or text."""
+    kinds = {"value_int": np.int64, "value_ints": np.int64, "value_float": np.float32, "value_floats": np.float32}
+    for attribute in node.attribute:
+        if attribute.name == "value":
+            return attribute.t
+        if attribute.name in kinds:
+            array = np.array(helper.get_attribute_value(attribute), kinds[attribute.name])
+            return onnx.numpy_helper.from_array(array)
+    return None

@@ -1,4 +1,4 @@
-"""The nodes of a graph with those of its subgraphs, and what passes between the two.
+"""The nodes of a graph with those of its subgraphs, what passes between the two, and the shapes told of values.
 
 Invariant: nothing here knows what an op does; a subgraph is what stands in an attribute of that type.
 """
@@ -51,3 +51,11 @@ def _free_names(graph: onnx.GraphProto) -> Iterator[str]:
     for value in graph.output:
         if value.name and value.name not in known:
             yield value.name
+
+
+def static_shape(kind: onnx.TypeProto) -> tuple[int, ...] | None:
+    """The sizes of a tensor of this type, where the type tells them all."""
+    if not kind.tensor_type.HasField("shape"):
+        return None
+    sizes = kind.tensor_type.shape.dim
+    return tuple(dim.dim_value for dim in sizes) if all(dim.HasField("dim_value") for dim in sizes) else None

@@ -7,6 +7,7 @@ those of the whole op at its places (`ways.Way`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
 import onnx
@@ -24,14 +25,6 @@ class InPieces:
 
     graph: Graph
     origin: Mapping[str, str] = field(repr=False)
-
-
-def in_pieces(graph: Graph, regions: Sequence[Region]) -> InPieces:
-    """The graph with the regions cut one after the other; each is of the graph that the ones before it have made."""
-    made = InPieces(graph, {})
-    for region in regions:
-        made = cut(made, region)
-    return made
 
 
 def cut(before: InPieces, region: Region) -> InPieces:
@@ -64,8 +57,7 @@ def _cut(graph: Graph, region: Region) -> tuple[Graph, dict[str, str]]:
 def _model(
     graph: Graph, ops: Sequence[Op], new: Mapping[str, Value], constants: Sequence[onnx.TensorProto]
 ) -> onnx.ModelProto:
-    model = onnx.ModelProto()
-    model.CopyFrom(graph.model)
+    model = deepcopy(graph.model)
     fixed = [node for node in graph.model.graph.node if node.op_type == "Constant"]
     made = {name for op in ops for name in op.writes}
     kept = [entry for entry in graph.model.graph.value_info if entry.name in made]

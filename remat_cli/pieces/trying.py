@@ -7,6 +7,7 @@ whole at its places. What cannot be tried is taken to differ.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -93,8 +94,7 @@ class _Trial:
             for place, (name, along, part) in enumerate(zip(self.op.inputs, self.way.inputs, cut.inputs))
             if name in feeds
         }
-        renamed = onnx.NodeProto()
-        renamed.CopyFrom(node)
+        renamed = deepcopy(node)
         renamed.input[:] = [
             f"operand{place}" if f"operand{place}" in parts else name for place, name in enumerate(node.input)
         ]

@@ -8,6 +8,7 @@ cut gives it, so that nothing need be inferred.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from itertools import count
 
@@ -69,8 +70,7 @@ class Writer:
 
     def _write(self, op: Op, cut: Cut, piece: int) -> None:
         way = self.cutting.ways[op.name]
-        node = onnx.NodeProto()
-        node.CopyFrom(op.node)
+        node = deepcopy(op.node)
         node.name = self.nodes.fresh(f"{op.name}/piece{piece}")
         node.input[:] = [
             self._operand(op, place, part, piece) for place, part in enumerate(cut.inputs[: len(op.inputs)])

@@ -11,7 +11,6 @@ from functools import cache
 from pathlib import Path
 
 import onnx
-from google.protobuf.message import EncodeError
 
 from profiles.costfile import load
 from profiles.costs import BadCosts, Costs
@@ -27,6 +26,7 @@ from remat_cli.model.semantics import needs_training_build
 from remat_cli.model.sessions import STRICT, Session
 from remat_cli.model.step_parts import parts_of
 from remat_cli.notes.kinds import PlanNote
+from remat_cli.onnx_graph.load import content_of
 from remat_cli.onnx_graph.walk import has_subgraph
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.subjects.costed import Costed
@@ -38,79 +38,46 @@ from solvers.notes import Note
 
 
 def load_subject(
-    model: Path | None,
-    costs: Path | None,
+    model: Path | onnx.ModelProto | None,
+    costs: Path | Costs | None,
     dims: Mapping[str, int],
     session: Session = STRICT,
     as_run: bool = True,
     in_place: InPlace = None,
 ) -> Subject:
-    """The subject at `model`. Without a path, it is the model that the only cost file in this folder was made for.
+    """The subject of a model and its costs, in files or in memory. Without a model, it is the one that the only cost
+    file in this folder was made for.
 
     `session`: the kind of session that plans are for; it decides here, once, which ops share a kernel. `as_run`:
     whether the subject may be the graph that such a session runs, where that differs from the file's. `in_place`: the
     outputs that take the memory of inputs.
     """
+    from remat_cli.ingest import ingest, ingest_content
+
     if model is None:
-        costs = costs or _only_costs(Path())
-        model = model_of(costs)
-    if not model.is_file():
-        raise BadInput(f"{model}: {'it is a folder' if model.is_dir() else 'there is no such file'}")
-    if model.suffix == ".json":
-        return _bare(model, costs, dims)
-    return _model(model, costs, dims, session, as_run, in_place)
-
-
-def _model(
-    model: Path, costs: Path | None, dims: Mapping[str, int], session: Session, as_run: bool, in_place: InPlace
-) -> Subject:
-    from remat_cli.ingest import ingest
-
-    costs = costs or _beside(model)
-    found = read_costs(costs, dims) if costs else None
+        where = costs if isinstance(costs, Path) else _only_costs(Path())
+        model, costs = model_of(where), costs or where
+    if isinstance(model, Path):
+        if not model.is_file():
+            raise BadInput(f"{model}: {'it is a folder' if model.is_dir() else 'there is no such file'}")
+        if model.suffix == ".json":
+            return _bare(model, costs, dims)
+        costs = costs or _beside(model)
+    found = read_costs(costs, dims) if isinstance(costs, Path) else costs
     if found and dims.items() <= found.dims.items():
         dims = found.dims
-    graph = ingest(model, dims)
-    if found and costs:
-        _check_made_for(found, graph, costs)
-    return subject_of(graph, found, describe(costs) if costs else None, session, as_run, in_place)
+    content = None if isinstance(model, Path) else content_of(model)
+    graph = ingest(model, dims) if content is None else ingest_content(content, dims)
+    path = costs if isinstance(costs, Path) else None
+    if found:
+        _check_made_for(found, graph, path)
+    subject = subject_of(graph, found, describe(path) if path else None, session, as_run, in_place)
+    return subject if path is costs and content is None else subject.given_as(content, None if path else found)
 
 
 def is_model(path: Path) -> bool:
     """Whether the name is that of a model, a problem or a chain, and not that of a plan."""
     return path.name.endswith((".onnx", ".problem.json", ".chain.json", ".joint.json"))
-
-
-def given_subject(
-    model: Path | onnx.ModelProto,
-    costs: Path | Costs | None,
-    dims: Mapping[str, int],
-    session: Session = STRICT,
-    in_place: InPlace = None,
-) -> Subject:
-    """The subject of a model and costs that may be in memory instead of in files."""
-    from remat_cli.ingest import ingest, ingest_content
-
-    if isinstance(model, Path) and not isinstance(costs, Costs):
-        return load_subject(model, costs, dims, session, in_place=in_place)
-    content = None if isinstance(model, Path) else content_of(model)
-    found = costs if isinstance(costs, Costs) else read_costs(costs, dims) if costs else None
-    if found and dims.items() <= found.dims.items():
-        dims = found.dims
-    graph = ingest(model, dims) if isinstance(model, Path) else ingest_content(content or b"", dims)
-    if found:
-        _check_made_for(found, graph, costs if isinstance(costs, Path) else None)
-    where = describe(costs) if isinstance(costs, Path) else None
-    subject = subject_of(graph, found, where, session, in_place=in_place)
-    return subject.given_as(content, costs if isinstance(costs, Costs) else None)
-
-
-def content_of(model: onnx.ModelProto) -> bytes:
-    """The bytes of the model's file."""
-    try:
-        return bytes(model.SerializeToString(deterministic=True))
-    except (ValueError, EncodeError) as error:
-        raise BadInput("the model in memory is too large for ONNX (2 GiB); save its weights apart") from error
 
 
 def _check_made_for(costs: Costs, graph: Graph, path: Path | None) -> None:
@@ -276,7 +243,7 @@ def _and_more(count: int) -> str:
     return f" and {count - 1} more" if count > 1 else ""
 
 
-def _bare(path: Path, costs: Path | None, dims: Mapping[str, int]) -> Subject:
+def _bare(path: Path, costs: Path | Costs | None, dims: Mapping[str, int]) -> Subject:
     from remat_cli.formats.problemfile import read
 
     if costs or dims:

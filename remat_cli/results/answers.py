@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields, replace
 from typing import Any
 
+from remat_cli.formats.declared import declared
 from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import Session
 from remat_cli.planning.search.answer import Answer
@@ -20,12 +21,10 @@ from remat_cli.planning.targets.candidate import Candidate, Footprint
 from remat_cli.planning.targets.kinds import target_of
 from remat_cli.planning.targets.target import in_units
 from remat_cli.results.store import Damaged
-from solvers.ledger import Part
-from solvers.notes import Note
-from solvers.placement.largest import Placement
+from remat_cli.runtime.session import placement_in
 from solvers.placement.pattern import outputs_apart
 from solvers.plan import IllegalOrder
-from solvers.problem import Grounds, Impossible, Limits, Problem, Result, Status
+from solvers.problem import Limits, Problem, Result, Status
 from solvers.registry import METHODS
 from solvers.schedule import Schedule, evaluate
 from solvers.simulate import IllegalPlan
@@ -46,21 +45,13 @@ REACHED: dict[str, Callable[[Problem, int], Problem]] = {
 def as_entry(found: Answer, asked: Subject, seconds: float) -> dict[str, Any]:
     """The answer in JSON. `asked`: the subject it is an answer about; `seconds`: the time limit."""
     outcome = found.schedule.outcome
-    result = {field.name: getattr(found.schedule.result, field.name) for field in fields(found.schedule.result)}
     return {
         **{field.name: getattr(found, field.name) for field in fields(found) if field.name not in NOT_KEPT},
         "made_by": found.made_by,
         "promise": found.promise and asdict(found.promise),
         "placement": found.placement and asdict(found.placement),
         "limit": seconds,
-        "result": {
-            **result,
-            "status": found.status.value,
-            "notes": [asdict(note) for note in result["notes"]],
-            "grounds": [asdict(where) for where in result["grounds"]],
-            "parts": [asdict(part) for part in result["parts"]],
-            "impossible": result["impossible"] and asdict(result["impossible"]),
-        },
+        "result": {**asdict(found.schedule.result), "status": found.status.value},
         "simulated": [outcome.peak, outcome.cost] if outcome else None,
         "reached": _sizes_of(found),
         "for_session": found.session is not None,
@@ -113,11 +104,13 @@ def from_entry(entry: Mapping[str, Any], subject: Subject, session: Session, lim
         problem = subject.problem
         if entry["apart"]:
             subject = subject.solving(replace(problem, inner=frozenset()))
-        result = _result(entry["result"])
+        result: Result = declared(Result, entry["result"])
         sized = REACHED[entry["reached"]](subject.problem, _unit(session))
         plan, outcome = (None, None) if result.order is None else evaluate(sized, result.order)
         own = {field.name: entry[field.name] for field in fields(Answer) if field.name not in NOT_KEPT}
-        schedule, footprint = Schedule(result, plan, outcome), _footprint(entry["promise"], entry["placement"])
+        schedule = Schedule(result, plan, outcome)
+        promise, places = entry["promise"], entry["placement"] and placement_in(entry["placement"])
+        footprint = promise and Footprint(Promise(**promise), places)
         answer = Answer(
             candidate=Candidate(subject, schedule, entry["made_by"], footprint=footprint),
             limits=limits,
@@ -131,29 +124,3 @@ def from_entry(entry: Mapping[str, Any], subject: Subject, session: Session, lim
     if entry["simulated"] != simulated or (answer.found and (outcome is None or outcome.peak > answer.budget)):
         raise Damaged("its plan is not what it says")
     return answer
-
-
-def _result(said: Mapping[str, Any]) -> Result:
-    grounds = tuple(Grounds(**_tuples(where)) for where in said.get("grounds", ()))
-    notes = tuple(Note(note["kind"], tuple(note["values"])) for note in said["notes"])
-    parts = tuple(Part(**part) for part in said.get("parts", ()))
-    proof = None if said.get("impossible") is None else Impossible(**said["impossible"])
-    own = {"status": Status(said["status"]), "notes": notes, "grounds": grounds, "parts": parts, "impossible": proof}
-    return Result(**{**_tuples(said), **own})
-
-
-def _tuples(said: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: _tuple(value) for name, value in said.items()}
-
-
-def _tuple(value: Any) -> Any:
-    return tuple(map(_tuple, value)) if isinstance(value, list) else value
-
-
-def _footprint(promise: Mapping[str, Any] | None, places: Mapping[str, Any] | None) -> Footprint | None:
-    if promise is None:
-        return None
-    if places is None:
-        return Footprint(Promise(**promise))
-    pairs = tuple((size, offset) for size, offset in places["allocations"])
-    return Footprint(Promise(**promise), Placement(**{**places, "allocations": pairs}))

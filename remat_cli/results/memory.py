@@ -1,10 +1,7 @@
 """Questions and their answers: what was asked before is answered from the store.
 
 Give `remat_cli.actions.solving.ask` a `Memory` and it looks there first and keeps there what it finds; the answer's
-`cached` says which it was:
-
-    memory = Memory(Store(folder(), say), seconds=time_limit, force=False)
-    found = ask(subject, question, limits, memory)
+`cached` says which it was.
 
 Invariant: a key is made of all that goes into an answer but the time it may take; an answer that had less time than is
 given now stands in only if it was proved. What was interrupted is not kept, nor what would not come back as the very
@@ -23,7 +20,7 @@ from remat_cli.model.sessions import Session
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.results.answers import as_entry, comes_back, covers, from_entry
-from remat_cli.results.store import Damaged, Store, key_of
+from remat_cli.results.store import Damaged, Store, folder, key_of, nobody
 from remat_cli.results.versions import versions
 from solvers.clock import FOREVER_SECONDS
 from solvers.problem import Limits
@@ -77,6 +74,11 @@ class Memory:
             about = {"model": subject.path.name, "method": name, "limit": self.seconds, "versions": own}
             self.store.keep(key, about, {"figure": found, "limit": self.seconds})
         return found
+
+
+def user_memory(seconds: float, force: bool = False, say: Callable[[str], None] = nobody) -> Memory:
+    """What is kept in the user's folder, if anything is; `say` hears what is wrong with it."""
+    return Memory(store=Store(folder(), say), seconds=seconds, force=force)
 
 
 def _describe(subject: Subject) -> dict[str, Any]:

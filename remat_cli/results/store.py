@@ -55,14 +55,14 @@ def key_of(asked: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(asked, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
-def _to_nobody(_: str) -> None:
+def nobody(_: str) -> None:
     return None
 
 
 class Store:
     """`say` gets each message about a fault of the store, once."""
 
-    def __init__(self, place: Path | None, say: Callable[[str], None] = _to_nobody) -> None:
+    def __init__(self, place: Path | None, say: Callable[[str], None] = nobody) -> None:
         self.place = place
         self._say = say
         self._said: set[str] = set()

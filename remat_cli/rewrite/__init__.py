@@ -7,6 +7,7 @@ is added because of a session's own optimizers takes no memory where the file's 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 
 import onnx
@@ -17,11 +18,11 @@ from remat_cli.model.promise import Promise
 from remat_cli.model.semantics import needs_training_build
 from remat_cli.model.session_bytes import session_bytes
 from remat_cli.model.sessions import DEFAULT, Session
+from remat_cli.onnx_graph.orders import edges, strict_order
 from remat_cli.rewrite.anchors import add_anchors, can_anchor, free_unread
 from remat_cli.rewrite.copies import CopyNames, EmittedNode, OpRun, copy_ops, infos
 from remat_cli.rewrite.guards import Guards
 from remat_cli.rewrite.hidden_shapes import HiddenShapes
-from remat_cli.rewrite.orders import edges, strict_order
 from remat_cli.rewrite.pins import Pinning, find_pins
 from remat_cli.rewrite.predict import WAITING_PARTS, Prediction, values_of
 from solvers.plan import Compute, Plan, lower
@@ -205,8 +206,7 @@ def promise_as_is(graph: Graph, problem: Problem, session: Session = DEFAULT) ->
 def _model(
     graph: Graph, steps: Sequence[EmittedNode], constants: Sequence[onnx.TensorProto], hidden: frozenset[str]
 ) -> onnx.ModelProto:
-    model = onnx.ModelProto()
-    model.CopyFrom(graph.model)
+    model = deepcopy(graph.model)
     fixed = [node for node in graph.model.graph.node if node.op_type == "Constant"]
     made = {name for step in steps for name in step.node.output}
     known = {entry.name for entry in graph.model.graph.value_info}

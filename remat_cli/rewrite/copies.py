@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -81,8 +82,7 @@ def copy_ops(graph: Graph, runs: Sequence[OpRun], names: CopyNames) -> list[Emit
     made: Counter[str] = Counter()
     steps = []
     for run, kept in zip(runs, kept_by, strict=True):
-        node = onnx.NodeProto()
-        node.CopyFrom(run.op.node)
+        node = deepcopy(run.op.node)
         if ran[run.op.name]:
             node.name = names.copy(run.op.name, ran[run.op.name])
         ran[run.op.name] += 1

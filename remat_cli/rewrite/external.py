@@ -11,7 +11,7 @@ import onnx
 
 from remat_cli.errors import BadInput
 from remat_cli.formats.files import copy_whole, sha256
-from remat_cli.onnx_graph.stored import tensors
+from remat_cli.onnx_graph.stored import places_beside
 
 
 def bring(model: onnx.ModelProto, source: Path, destination: Path) -> list[Path]:
@@ -19,13 +19,7 @@ def bring(model: onnx.ModelProto, source: Path, destination: Path) -> list[Path]
     old, new = source.resolve().parent, destination.resolve().parent
     if old == new:
         return []
-    entries = [
-        entry
-        for tensor in tensors(model)
-        if tensor.data_location == onnx.TensorProto.EXTERNAL
-        for entry in tensor.external_data
-        if entry.key == "location"
-    ]
+    entries = places_beside(model)
     if old.is_relative_to(new):
         for entry in entries:
             entry.value = (old.relative_to(new) / entry.value).as_posix()

@@ -8,6 +8,7 @@ functions write them out themselves, and need not keep the file's order then: th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 
 import onnx
@@ -58,8 +59,7 @@ def with_functions(graph: Graph, model: onnx.ModelProto) -> onnx.ModelProto:
     for number, members in enumerate(groups):
         if len(members) > 1:
             calls[number] = _call(nodes, members, outputs, functions, f"{DOMAIN}.{number}")
-    grouped = onnx.ModelProto()
-    grouped.CopyFrom(model)
+    grouped = deepcopy(model)
     del grouped.graph.node[:], grouped.graph.value_info[:]
     order = _in_order(nodes, groups)
     grouped.graph.node.extend(calls[number] if number in calls else nodes[groups[number][0]] for number in order)
@@ -137,8 +137,7 @@ def _call(
 
 def _rename(node: onnx.NodeProto, place: int, local: dict[str, str]) -> onnx.NodeProto:
     """The node with names that say only its place in the group."""
-    found = onnx.NodeProto()
-    found.CopyFrom(node)
+    found = deepcopy(node)
     found.name = f"node{place}"
     for slot, value in enumerate(node.output):
         if value:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from copy import deepcopy
 from itertools import product
 
 import numpy as np
@@ -103,8 +104,7 @@ def reading(step: EmittedNode, through: Mapping[str, str]) -> EmittedNode:
     changed = {name: through[name] for name in step.reads if name in through}
     if not changed:
         return step
-    node = onnx.NodeProto()
-    node.CopyFrom(step.node)
+    node = deepcopy(step.node)
     rename(node, changed)
     return EmittedNode(node, step.op, step.origin, tuple(changed.get(name, name) for name in step.reads))
 

@@ -8,6 +8,7 @@ shape. A part of a value counts the same, whether a Slice or a Split takes it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import blake2b
@@ -16,7 +17,7 @@ from itertools import accumulate
 import onnx
 
 from remat_cli.onnx_graph.stored import array_of
-from remat_cli.onnx_graph.walk import subgraphs
+from remat_cli.onnx_graph.walk import static_shape, subgraphs
 
 Shapes = Mapping[str, tuple[int, ...]]
 
@@ -172,9 +173,8 @@ def _is_view(node: onnx.NodeProto) -> bool:
 
 def _shapes_told(graph: onnx.GraphProto) -> Iterator[tuple[str, tuple[int, ...]]]:
     for value in (*graph.input, *graph.value_info, *graph.output):
-        tensor = value.type.tensor_type
-        if tensor.HasField("shape") and all(dim.HasField("dim_value") for dim in tensor.shape.dim):
-            yield value.name, tuple(dim.dim_value for dim in tensor.shape.dim)
+        if (shape := static_shape(value.type)) is not None:
+            yield value.name, shape
     for constant in graph.initializer:
         yield constant.name, tuple(constant.dims)
 
@@ -184,8 +184,7 @@ def _content(tensor: onnx.TensorProto) -> bytes:
     if tensor.data_location != onnx.TensorProto.EXTERNAL and tensor.data_type != onnx.TensorProto.STRING:
         array = array_of(tensor)
         return _hash("constant", tensor.data_type, tuple(tensor.dims), array.tobytes())
-    plain = onnx.TensorProto()
-    plain.CopyFrom(tensor)
+    plain = deepcopy(tensor)
     plain.name = plain.doc_string = ""
     return _hash("constant", plain.SerializeToString(deterministic=True))
 

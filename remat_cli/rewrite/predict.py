@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from remat_cli.model.graph import Graph, Op
 from remat_cli.model.promise import Promise
+from remat_cli.onnx_graph.orders import default_order, edges, strict_order
 from remat_cli.rewrite.copies import EmittedNode
-from remat_cli.rewrite.orders import default_order, edges, strict_order
 from solvers.placement.chunks import ALIGNMENT
 from solvers.placement.growing import grown
 from solvers.placement.pattern import Held, block_of, most_at_once

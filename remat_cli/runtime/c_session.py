@@ -30,12 +30,6 @@ for (auto &[name, value] : inputs) binding.BindInput(name.c_str(), value);
 for (auto &[output, input] : in_place) binding.BindOutput(output.c_str(), inputs.at(input));  // the new over the old
 for (auto &output : others) binding.BindOutput(output.c_str(), cpu);
 session.Run(Ort::RunOptions{}, binding);"""
-PLACES_IN_CPP = """\
-Ort::ThrowOnError(remat_places_register(OrtGetApiBase()));  // once, after the Ort::Env was made
-options.AddConfigEntry("session.use_env_allocators", "1");
-remat::Places places("PLACES");  // it must outlive the session
-Ort::ThrowOnError(remat_places_weights(places.get(), OrtGetApiBase(), options));  // few weights in memory at once"""
-RUN_IN_CPP = "remat::PlacedRun placed(places);  // to the end of its scope, on the thread that runs"
 RUNS = 3  # the first is traced, the second may be another, and the third is as planned
 
 

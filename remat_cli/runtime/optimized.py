@@ -12,8 +12,8 @@ from pathlib import Path
 
 import onnx
 
+from profiles.cuda import PROVIDERS
 from profiles.running import failures, refusal
-from remat_cli.runtime.providers import PROVIDERS
 from remat_cli.runtime.session import quiet_runtime
 
 LEVELS = {"disabled": "ORT_DISABLE_ALL", "basic": "ORT_ENABLE_BASIC", "extended": "ORT_ENABLE_EXTENDED"}

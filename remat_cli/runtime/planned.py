@@ -14,12 +14,12 @@ from typing import Any
 import onnxruntime
 
 from profiles import cuda
+from profiles.cuda import PROVIDERS
 from profiles.strict import strict_options
+from profiles.system import let_go
 from remat_cli.formats.weights import Weights
 from remat_cli.runtime.learning import learn_places
-from remat_cli.runtime.letting_go import let_go
 from remat_cli.runtime.placed import Missed, Placed, external, library
-from remat_cli.runtime.providers import PROVIDERS
 from remat_cli.runtime.table import PlacesTable
 from remat_cli.runtime.weights import MappedWeights
 from solvers.placement.largest import Placement

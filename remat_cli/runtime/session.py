@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from profiles import cuda
+from profiles.cuda import PROVIDERS
 from profiles.device import quiet
 from profiles.strict import strict_options
 from remat_cli.formats.weights import Weights
 from remat_cli.runtime.placed import MISSING, library
-from remat_cli.runtime.providers import PROVIDERS
 from remat_cli.runtime.table import PlacesTable
 from solvers.placement.largest import Placement
 
@@ -136,3 +137,29 @@ def _planned(
     from remat_cli.runtime.planned import PlannedSession
 
     return PlannedSession(model, placement, device, options, weights)
+
+
+OLDEST, NEWEST = (1, 23), (1, 31)
+DISTRIBUTIONS = ("onnxruntime-gpu", "onnxruntime")
+
+
+def unknown_version() -> list[str]:
+    """A note if the installed version is another, of whichever distribution."""
+    found = _installed_version()
+    if found is None or OLDEST <= _numbers(found) <= NEWEST:
+        return []
+    oldest, newest = (".".join(map(str, version)) for version in (OLDEST, NEWEST))
+    return [f"onnxruntime {found}: what sessions hold was checked with {oldest} to {newest}; `verify` measures it"]
+
+
+def _installed_version() -> str | None:
+    for name in DISTRIBUTIONS:
+        try:
+            return metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return None
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".")[:2] if part.isdigit())

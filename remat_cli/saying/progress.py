@@ -2,17 +2,41 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from shutil import get_terminal_size
 from types import TracebackType
+from typing import TextIO
 
+from remat_cli.model.proved import PlanProof, overhead_of
 from remat_cli.planning.time_plan import PartTimes
-from remat_cli.saying.terminal import clip, writes_over
 from remat_cli.units import show_time
 from solvers.problem import Progress
+
+
+def writes_over() -> bool:
+    """Whether stderr is a terminal that can write over a line."""
+    return sys.stderr.isatty() and _knows_codes()
+
+
+def has_colors(stream: TextIO) -> bool:
+    return stream.isatty() and _knows_codes() and not os.environ.get("NO_COLOR")
+
+
+def clip(words: str, end: str = "") -> str:
+    """As much of the words as fits in a row beside the end, because a wrapped line cannot be written over. One column
+    stays empty, because some terminals wrap there."""
+    width = get_terminal_size().columns - 1 - len(end)
+    return (words if len(words) <= width else words[: max(0, width - 3)] + "...") + end
+
+
+def _knows_codes() -> bool:
+    return os.environ.get("TERM", "") not in ("", "dumb")
+
 
 PATIENCE_SECONDS = 2.0  # how long the same words stand before the line counts seconds
 
@@ -73,8 +97,8 @@ class SearchWords:
     """The best plan, bound, gap and time of a search so far, in words."""
 
     def __init__(self, baseline_cost: int) -> None:
-        self.baseline = max(baseline_cost, 1)
-        self.cost: float | None = None
+        self.baseline = baseline_cost
+        self.cost: int | None = None
         self.bound: float | None = None
 
     def heard(self, progress: Progress) -> str:
@@ -83,11 +107,11 @@ class SearchWords:
         if progress.bound is not None:
             self.bound = progress.bound if self.bound is None else max(self.bound, progress.bound)
         parts = [f"{progress.seconds:6.1f}s"]
-        parts.append("no plan yet" if self.cost is None else f"plan {self.cost / self.baseline - 1:+.3%}")
+        parts.append("no plan yet" if self.cost is None else f"plan {overhead_of(self.cost, self.baseline):+.3%}")
         if self.bound is not None:
-            parts.append(f"bound {self.bound / self.baseline - 1:+.3%}")
-        if self.cost is not None and self.bound:
-            parts.append(f"gap {max(0.0, self.cost / self.bound - 1):.3%}")
+            parts.append(f"bound {overhead_of(self.bound, self.baseline):+.3%}")
+        if self.cost is not None and (gap := PlanProof(self.cost, self.bound).gap) is not None:
+            parts.append(f"gap {gap:.3%}")
         parts += [words for words in (progress.by, progress.doing) if words]
         return "  ".join(parts)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from remat_cli.planning.plans.sizes import Largest
-from remat_cli.planning.targets.kinds import target_of
+from remat_cli.planning.targets.kinds import held
 from remat_cli.saying.report import table
 from remat_cli.units import show_bytes
 
@@ -37,11 +37,10 @@ def as_text(found: Largest, dim: str) -> str:
     recorded = found.plan.recorded
     rows = [(f"largest {dim}", ""), (recorded.method, str(found.size))]
     rows += [(name, "not known" if size is None else str(size or "none")) for name, size in found.baselines.items()]
-    promises = recorded.promises
-    held = recorded.peak if promises.arena is None else target_of(recorded.kind).counted(promises)
+    needs = show_bytes(held(recorded.peak, recorded.kind, recorded.promises))
     lines = [
         table(rows),
-        f"{dim} {found.size}: {show_bytes(held)} of {show_bytes(found.budget)}, {found.plan.overhead:+.1%} time",
+        f"{dim} {found.size}: {needs} of {show_bytes(found.budget)}, {found.plan.overhead:+.1%} time",
     ]
     if found.proved:
         lines.append(f"proved: {dim} {found.next.size} does not fit; {found.next.why}")

@@ -9,6 +9,7 @@ import onnx
 
 from remat_cli.gradient.classes import count_classes, named_class_axis
 from remat_cli.gradient.optimizers import RATE
+from remat_cli.onnx_graph.metadata import said_in
 
 CLASSES = "remat.classes"  # metadata key: how many classes labels choose among
 
@@ -29,5 +30,5 @@ def frame_of(step: onnx.ModelProto) -> onnx.ModelProto:
 
 def classes_of(frame: onnx.ModelProto) -> int | None:
     """How many classes labels choose among, where that is known."""
-    said = {entry.key: entry.value for entry in frame.metadata_props}.get(CLASSES, "")
+    said = said_in(frame).get(CLASSES, "")
     return int(said) if said.isdigit() else None

@@ -21,7 +21,7 @@ from remat_cli.model.graph import Graph
 from remat_cli.model.quantities import parse_bytes
 from remat_cli.model.sessions import DEFAULT
 from remat_cli.notes.words import sentence
-from remat_cli.planning.loading import given_subject, load_planned
+from remat_cli.planning.loading import load_planned, load_subject
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.targets import trials
 from remat_cli.planning.targets.default import DefaultTarget
@@ -83,7 +83,7 @@ def test_what_folding_holds_proves_nothing_of_plans_that_keep_from_it(tmp_path: 
     path = tmp_path / "rnn.onnx"
     path.write_bytes(model("rnn").SerializeToString())
     costs = remat.profile(path, threads=1, time_limit=300)
-    subject = given_subject(path, costs, {}, DEFAULT)
+    subject = load_subject(path, costs, {}, DEFAULT)
     floors = [DefaultTarget().held_at_the_end(one) for one in (subject.own, subject)]
     assert floors[0] < floors[1]
     with pytest.raises(NoPlan):

@@ -15,7 +15,7 @@ from remat_cli.commands import solve
 from remat_cli.commands.solve_answer import LatestPlan, Place
 from remat_cli.commands.solve_flags import SolveFlags, question_of
 from remat_cli.model.quantities import Budget, parse_budget
-from remat_cli.planning.loading import given_subject
+from remat_cli.planning.loading import load_subject
 from remat_cli.planning.search import graphs
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.attempt import Policy
@@ -57,7 +57,7 @@ def test_a_proved_no_is_one_line_in_the_unit_asked_and_what_it_says_is_enough(
 def test_a_share_is_of_what_was_asked_about_whatever_graph_was_planned_last(remat: Command, model: Path) -> None:
     """In default sessions the graph that runs is asked about, and the file's own ops are planned after it."""
     kind = kind_named("stock")
-    whole = share_base(given_subject(model, None, {}, kind), kind)
+    whole = share_base(load_subject(model, None, {}, kind), kind)
     with pytest.raises((api.Infeasible, api.NoPlan)) as refused:
         api.solve(model, budget="30%", runtime="stock", work_limit=50_000, cache=False)
     said = re.search(r"at least ([\d.]+)% \(([\d.]+)MB\)", str(refused.value))
@@ -131,7 +131,7 @@ def test_a_proved_no_is_said_if_time_ends_while_a_budget_that_is_enough_is_sough
     """The command whose time is up in there knows the proof, and said that more time was needed."""
     given = solve.command.make_context("solve", [str(model), "--budget", "50%"]).params
     flags = SolveFlags.of(**{name: value for name, value in given.items() if name != "model"})
-    subject, question, limits = given_subject(model, None, {}, kind_named("remat")), question_of(flags), Limits()
+    subject, question, limits = load_subject(model, None, {}, kind_named("remat")), question_of(flags), Limits()
     known = SoFar()
     latest = LatestPlan(question, known, Place(model.with_suffix(".plan.json"), subject), flags, limits)
     codes: list[int] = []

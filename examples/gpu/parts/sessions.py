@@ -15,9 +15,9 @@ import onnx
 
 from examples.gpu.parts.models import Bench, Model
 from examples.gpu.parts.steps import kernels
+from profiles.cuda import PROVIDERS
 from remat_cli.checking.compare import differences
 from remat_cli.ingest import ingest
-from remat_cli.runtime.providers import PROVIDERS
 
 AS_IT_COMES = {"cudnn_conv_algo_search": "EXHAUSTIVE", "use_tf32": "1"}
 EXACT = {"cudnn_conv_algo_search": "HEURISTIC", "use_tf32": "0"}

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from profiles import cuda
+from profiles.cuda import PROVIDERS
 from profiles.strict import strict_options
 from remat_cli.checking.feeds import draw_feeds
 from remat_cli.ingest import ingest
 from remat_cli.runtime import session as sessions
-from remat_cli.runtime.providers import PROVIDERS
 
 LEAST_STEPS = 3
 SUFFIX = "_kernel_time"

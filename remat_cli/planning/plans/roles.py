@@ -18,6 +18,7 @@ from remat_cli.ingest.phases import FLOATS, find_loss
 from remat_cli.model import semantics
 from remat_cli.model.graph import Graph, Op
 from remat_cli.model.kernel_kinds import kind_of
+from remat_cli.onnx_graph.metadata import said_in
 from solvers.problem import Kind
 
 
@@ -220,7 +221,7 @@ class _Reading:
         found = self._read_at(WEIGHTS) - self._read_at(DATA)
         if not any(op.backward for op in graph.ops):
             found.update(graph.weights)
-            found.update({entry.key: entry.value for entry in graph.model.metadata_props}.get(PARAMETERS, "").split())
+            found.update(said_in(graph.model).get(PARAMETERS, "").split())
         values = [graph.values[name] for name in found if name in graph.values]
         return {value.name for value in values if value.dtype in FLOATS and value.shape}
 

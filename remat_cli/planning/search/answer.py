@@ -6,7 +6,7 @@ Invariant: every figure of an Answer is `simulate`'s or a solver's proved bound;
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -222,17 +222,28 @@ def check_options(method: str, options: Mapping[str, Any]) -> None:
 
 
 def answer(
-    subject: Subject, budget: int, method: str, solver: Solver, limits: Limits, reorder: bool | None = False
+    subject: Subject,
+    budget: int,
+    method: str,
+    solver: Solver,
+    limits: Limits,
+    reorder: bool | None = False,
+    enough: Enough | None = None,
+    hurried: bool = False,
 ) -> Answer:
     """Ask for a schedule within `budget` bytes.
 
     `reorder`: whether to first compute the ops in an order that needs less memory than the model's. None: only if the
-    model's own order leads to no plan; the model's order may then take half of the time.
+    model's own order leads to no plan; the model's order may then take half of the time. `enough`: what ends the search
+    at once. `hurried`: it ends at half the time unless a plan is known by then.
     """
     settled = reorder is not None or METHODS[method].own_order
+    heard = _Heard(limits.report, enough)
+    limits = replace(limits, report=heard.hear, clock=limits.clock.unless(heard.is_enough))
+    limits = heard.half(limits) if hurried else limits
     first: Answer | None = None
     for again in (bool(reorder) and not METHODS[method].own_order,) if settled else (False, True):
-        trying = limits if settled or first else half(limits)
+        trying = limits if settled or first else heard.half(limits)
         reduce = partial(_reordered, budget, limits.seed) if again else reduced
         found = schedule(subject.problem, budget, solver, trying, reduce)
         seconds, cut = trying.clock.elapsed(), trying.clock.spent()
@@ -254,30 +265,25 @@ def _reordered(budget: int, seed: int, problem: Problem) -> Contraction:
     return after(reduced(problem), lambda smaller: reorder(smaller, budget, seed))
 
 
-def half(limits: Limits) -> Limits:
-    """The same limits, but the search ends at half the time unless a plan is known by then."""
-    known = [False]
-    clock = limits.clock.share(ORDER_SHARE)
+class _Heard:
+    """What a search has said so far: its clocks look here, and `tell` hears of it too."""
 
-    def report(progress: Progress) -> None:
-        known[0] = known[0] or progress.cost is not None
-        limits.report(progress)
+    def __init__(self, tell: Callable[[Progress], None], enough: Enough | None) -> None:
+        self.tell, self.enough = tell, enough
+        self.planned = self.done = False
 
-    def stopped() -> bool:
-        return not known[0] and clock.over()
+    def hear(self, progress: Progress) -> None:
+        self.planned = self.planned or progress.cost is not None
+        self.done = self.done or (self.enough is not None and self.enough(progress))
+        self.tell(progress)
 
-    return replace(limits, report=report, clock=limits.clock.unless(stopped))
+    def is_enough(self) -> bool:
+        return self.done
 
-
-def ending(limits: Limits, enough: Enough) -> Limits:
-    """The same limits, but the search ends as soon as what is known is enough."""
-    known = [False]
-
-    def report(progress: Progress) -> None:
-        known[0] = known[0] or enough(progress)
-        limits.report(progress)
-
-    return replace(limits, report=report, clock=limits.clock.unless(lambda: known[0]))
+    def half(self, limits: Limits) -> Limits:
+        """The same limits, but the search ends at half the time unless a plan is known by then."""
+        clock = limits.clock.share(ORDER_SHARE)
+        return replace(limits, clock=limits.clock.unless(lambda: not self.planned and clock.over()))
 
 
 def _smaller(first: Answer, second: Answer) -> Answer:

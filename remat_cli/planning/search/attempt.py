@@ -51,11 +51,6 @@ class Checked:
 Policy: TypeAlias = Generator[Attempt, Checked, Answer]
 
 
-def alone(request: PlanRequest) -> Attempt:
-    """The only attempt at a request."""
-    return Attempt(request, request, request.budget)
-
-
 def only(attempt: Attempt) -> Policy:
     """What comes of this attempt, and of no other."""
     return (yield attempt).found

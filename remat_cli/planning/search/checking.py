@@ -54,7 +54,7 @@ def _as_run(request: PlanRequest, candidate: Candidate, model: Rewritten) -> Can
     left."""
     if not request.target.tries_plans(request.subject):
         return candidate
-    with request.times.part("trying models"):
+    with request.so_far.times.part("trying models"):
         held = request.trials_of(candidate.subject).peaks(candidate, model, request.time.trial_seconds())
     if held is None:
         return None

@@ -1,6 +1,6 @@
 """The leanest plan: the one that needs least memory, with its places.
 
-Invariant: it is the same for every request about the subject, so that any of them finds it again.
+Invariant: unless time ends, it is the same for every request about the subject, so that any of them finds it again.
 """
 
 from __future__ import annotations
@@ -37,11 +37,12 @@ def _least_placed(request: PlanRequest) -> Candidate:
         return _leanest_of(request, request.subject)[0]
     orders = [candidate for subject in _forms(request.subject) for candidate in _leanest_of(request, subject)]
     orders.sort(key=lambda candidate: request.target.estimate(candidate.subject.problem, candidate.plan))
-    best = place(request.target, orders[0])
+    clock = request.limits.clock.timed()  # of work it has none: what is left would decide which plan it is
+    best = place(request.target, orders[0], clock=clock)
     for candidate in orders[1:MOST_PLACED]:
-        if request.limits.clock.over():
+        if clock.over():
             break
-        best = min(best, place(request.target, candidate), key=lambda one: lean_needs(request, one))
+        best = min(best, place(request.target, candidate, clock=clock), key=lambda one: lean_needs(request, one))
     return best
 
 

@@ -24,7 +24,7 @@ from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate
 from remat_cli.planning.time_plan import IDLE_SECONDS
 from solvers.notes import Note
-from solvers.problem import Limits, Progress, Result, Status
+from solvers.problem import Progress, Result, Status
 from solvers.schedule import Schedule, evaluate
 
 LARGE_NODES = 3000  # from this size on, a search does not wait for places
@@ -48,23 +48,19 @@ class Met:
         self.unplaced: Candidate | None = None  # the last that had all the time that was left, and yet no places
         self.beside = _Beside(self) if _is_beside(self.request) else None
 
-    def listening(self, subject: Subject, limits: Limits) -> Limits:
-        """The same limits, for a search in that subject; this object hears of its orders too."""
-
-        def report(progress: Progress) -> None:
-            limits.report(progress)
-            if progress.order is None:
-                return
-            self.request.so_far.order = subject, progress
-            if self.request.late:
-                return
-            beyond = _beyond(subject, progress)
-            if self.beside is not None and (self.request.at_hand is None or beyond < self.request.at_hand):
-                self.beside.hear(subject, progress)
-            elif self.beside is None and (self.tried is None or beyond <= WORTH_PLACING * self.tried):
-                self.place(subject, progress, self.request.time.premium())
-
-        return replace(limits, report=report)
+    def hear(self, subject: Subject, progress: Progress) -> None:
+        """Of what a search in that subject says."""
+        self.request.limits.report(progress)
+        if progress.order is None:
+            return
+        self.request.so_far.order = subject, progress
+        if self.request.late:
+            return
+        beyond = _beyond(subject, progress)
+        if self.beside is not None and (self.request.at_hand is None or beyond < self.request.at_hand):
+            self.beside.hear(subject, progress)
+        elif self.beside is None and (self.tried is None or beyond <= WORTH_PLACING * self.tried):
+            self.place(subject, progress, self.request.time.premium())
 
     def close(self) -> None:
         """The search is over: what is being placed counts still, if nothing newer came."""

@@ -10,9 +10,10 @@ time instead of work.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from remat_cli.notes.kinds import PlanNote
-from remat_cli.planning.search.answer import Answer, answer, ending, half
+from remat_cli.planning.search.answer import Answer, answer
 from remat_cli.planning.search.attempt import Attempt
 from remat_cli.planning.search.checking import tell
 from remat_cli.planning.search.lean import lean_candidate, lean_needs
@@ -51,19 +52,20 @@ def order(attempt: Attempt) -> Ordered:
 def _bare(attempt: Attempt) -> Answer:
     """A plan of a problem without a model: nothing needs a place."""
     request = attempt.searched
-    limits = ending(request.limits, request.enough) if request.enough else request.limits
-
-    def report(progress: Progress) -> None:
-        limits.report(progress)
-        if progress.order is not None:
-            request.so_far.order = request.subject, progress
-        if candidate := candidate_so_far(request, progress):
-            noted = candidate.noted(Note(PlanNote.STILL_SEARCHING))
-            tell(attempt, request.answer_of(noted, progress.seconds, cut=True))
-
-    hearing = replace(limits, report=report)
-    found = answer(request.subject, request.budget, request.method, request.solver, hearing, request.reorder)
+    limits = replace(request.limits, report=partial(_hear_bare, attempt))
+    subject, method, solver = request.subject, request.method, request.solver
+    found = answer(subject, request.budget, method, solver, limits, request.reorder, request.enough)
     return replace(found, limits=request.limits)
+
+
+def _hear_bare(attempt: Attempt, progress: Progress) -> None:
+    request = attempt.searched
+    request.limits.report(progress)
+    if progress.order is not None:
+        request.so_far.order = request.subject, progress
+    if candidate := candidate_so_far(request, progress):
+        noted = candidate.noted(Note(PlanNote.STILL_SEARCHING))
+        tell(attempt, request.answer_of(noted, progress.seconds, cut=True))
 
 
 def _leanest(request: PlanRequest) -> Answer:
@@ -91,13 +93,12 @@ def _searched(request: PlanRequest, met: Met) -> Answer:
 def _as_fused(request: PlanRequest, budget: int, limits: Limits, met: Met) -> Answer:
     """Schedule each kernel that the runtime fuses by default as one op; op by op only if that leads to no plan."""
     subject = request.subject
-    if not subject.problem.inner:
-        return request.ask(subject, budget, met.listening(subject, limits), request.reorder)
-    fused = request.ask(subject, budget, half(met.listening(subject, limits)), request.reorder)
-    if fused.found:
+    hearing = replace(limits, report=partial(met.hear, subject))
+    fused = request.ask(subject, budget, hearing, request.reorder, hurried=bool(subject.problem.inner))
+    if fused.found or not subject.problem.inner:
         return fused
     if limits.clock.over():
         return unproved(fused)
     apart = subject.solving(replace(subject.problem, inner=frozenset()))
-    found = request.ask(apart, budget, met.listening(apart, limits), request.reorder)
+    found = request.ask(apart, budget, replace(limits, report=partial(met.hear, apart)), request.reorder)
     return found.noted(Note(PlanNote.SCHEDULED_APART)) if found.found else agreed(found, fused)

@@ -118,7 +118,7 @@ def _at_the_end(request: PlanRequest, first: Answer, found: Answer) -> Answer:
 def _as_asked(request: PlanRequest, first: Answer, best: Candidate) -> Answer:
     """The candidate as the answer to the request, with the bounds that the search proved."""
     proved = first.schedule.result
-    with request.times.part("lowering the block"):
+    with request.so_far.times.part("lowering the block"):
         best = lower(request, best)
     result = replace(
         best.schedule.result,

@@ -6,7 +6,6 @@ computed again its cost can be another, which its note says.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from remat_cli.notes.kinds import PlanNote
@@ -24,25 +23,19 @@ SETTLING_ROUNDS = 8
 LOWERING_ROUNDS = 6  # rounds of making the block lower
 
 
-def repairs(request: PlanRequest, candidate: Candidate) -> Iterator[Candidate]:
-    """The candidate as it is, then with ops moved about, then packed for longer; a placed candidate only as it is."""
-    if candidate.footprint is not None:
-        yield candidate
-        return
-    simply = request.place(candidate, request.time.simply())
-    yield simply
-    if moved := settle(request, simply):
-        yield moved
-    yield request.place(simply, request.time.longer())
-
-
 def repair(request: PlanRequest, candidate: Candidate) -> Candidate | None:
-    """The first repair of the candidate that fits."""
-    with request.times.part("placing"):
-        for repaired in repairs(request, candidate):
-            if request.fits(repaired):
-                return repaired
-    return None
+    """The first that fits of the candidate as it is, with ops moved about, and packed for longer; a placed candidate
+    only as it is."""
+    with request.so_far.times.part("placing"):
+        if candidate.footprint is not None:
+            return candidate if request.fits(candidate) else None
+        simply = request.place(candidate, request.time.simply())
+        if request.fits(simply):
+            return simply
+        if (moved := settle(request, simply)) is not None:
+            return moved
+        longer = request.place(simply, request.time.longer())
+        return longer if request.fits(longer) else None
 
 
 def settle(request: PlanRequest, candidate: Candidate) -> Candidate | None:

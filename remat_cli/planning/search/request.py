@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from remat_cli.planning.search.answer import Answer, Enough, answer, ending
+from remat_cli.planning.search.answer import Answer, Enough, answer
 from remat_cli.planning.search.so_far import SoFar
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate
 from remat_cli.planning.targets.placing import place
 from remat_cli.planning.targets.target import Target
 from remat_cli.planning.targets.trials import Trials
-from remat_cli.planning.time_plan import PartTimes, TimePlan
+from remat_cli.planning.time_plan import TimePlan
 from remat_cli.rewrite import Rewritten
 from solvers.clock import Clock
 from solvers.placement.pattern import outputs_apart
@@ -52,7 +52,6 @@ class PlanRequest:
     by_memory: bool = False
     leanly: bool = False
     at_hand: int | None = None
-    times: PartTimes = field(default_factory=PartTimes)
     leanest: dict[tuple[int, bool, Problem], Candidate] = field(default_factory=dict, compare=False, repr=False)
     newest: list[tuple[Key, Candidate]] = field(default_factory=list, compare=False, repr=False)
     trials: dict[int, tuple[Subject, Trials]] = field(default_factory=dict, compare=False, repr=False)
@@ -84,12 +83,12 @@ class PlanRequest:
         """The models of plans of the subject's graph: each is made and run once for a request and all that it asks."""
         return self.trials.setdefault(id(subject.graph), (subject, Trials(self.target)))[1]
 
-    def ask(self, subject: Subject, budget: int, limits: Limits, reorder: bool | None) -> Answer:
-        """The method's answer, with every size rounded to what the allocator takes for it."""
+    def ask(self, subject: Subject, budget: int, limits: Limits, reorder: bool | None, hurried: bool = False) -> Answer:
+        """The method's answer, with every size rounded to what the allocator takes for it. `hurried`: it ends at half
+        the time unless a plan is known by then."""
         in_units = subject.solving(self.in_units(subject.problem))
-        limits = ending(limits, self.enough) if self.enough else limits
-        with self.times.part("searching"):
-            found = answer(in_units, budget, self.method, self.solver, limits, reorder)
+        with self.so_far.times.part("searching"):
+            found = answer(in_units, budget, self.method, self.solver, limits, reorder, self.enough, hurried)
         session = self.target.session if subject.graph is not None else None
         found = replace(found.about(subject), session=session)
         if not found.found or found.schedule.result.order is None:

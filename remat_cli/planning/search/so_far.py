@@ -5,12 +5,13 @@ Invariant: each field is set as a whole; a plan in it fits as it really runs, an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.subjects.subject import Subject
+from remat_cli.planning.time_plan import PartTimes
 from solvers.problem import Progress
 
 
@@ -21,7 +22,10 @@ class SoFar:
     enough is still looked for. `found`: the answer, of which only the proof of its bounds follows.
 
     `words`: what answers say of the question. `budgeted`: whether a budget was asked for; else a plan's answer has what
-    the plan holds.
+    the plan holds. `times`: what each part took.
+
+    `watched`: whoever asked may not wait until the end, so that a plan is wanted early, whatever is at hand. `tell`:
+    hears what the search says, in the thread that searches.
     """
 
     begun: bool = False
@@ -31,6 +35,9 @@ class SoFar:
     found: Answer | None = None
     words: Mapping[str, Any] = field(default_factory=dict)
     budgeted: bool = True
+    times: PartTimes = field(default_factory=PartTimes)
+    watched: bool = False
+    tell: Callable[[Progress], None] = lambda _: None
 
     def keep(self, found: Answer) -> None:
         """Keep a plan that fits, or a proved no."""

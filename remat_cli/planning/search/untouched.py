@@ -13,7 +13,7 @@ from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate, Footprint
-from remat_cli.planning.targets.kinds import target_of
+from remat_cli.planning.targets.kinds import held, target_of
 from remat_cli.rewrite import original
 from solvers.notes import Note
 from solvers.plan import Plan
@@ -45,8 +45,8 @@ def fitting_already(subject: Subject, budget: int, method: str, limits: Limits, 
 
 def too_small(subject: Subject, budget: int, session: Session) -> bool:
     """Whether the memory held in any case exceeds the budget."""
-    held = target_of(session).held_in_any_case
-    return subject.graph is not None and held(subject) > budget and held(subject.own) > budget
+    least = target_of(session).held_in_any_case
+    return subject.graph is not None and least(subject) > budget and least(subject.own) > budget
 
 
 def refused(subject: Subject, budget: int, method: str, limits: Limits, session: Session) -> Answer:
@@ -64,10 +64,8 @@ def held_as_it_is(subject: Subject, session: Session) -> int:
     """The budget that the model needs without a plan: what is counted, and at least what a plan that is the model as
     it is has live."""
     subject = subject.as_given
-    live = subject.before().peak
-    if subject.graph is None:
-        return live
-    return max(live, target_of(session).counted(_figures(subject, subject.graph, session).promise))
+    promise = None if subject.graph is None else _figures(subject, subject.graph, session).promise
+    return held(subject.before().peak, session, promise)
 
 
 def share_base(subject: Subject, session: Session) -> int:

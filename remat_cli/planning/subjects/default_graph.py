@@ -20,10 +20,12 @@ from profiles.running import CannotRun
 from remat_cli.errors import BadInput
 from remat_cli.ingest import graph_of
 from remat_cli.model.graph import Graph
+from remat_cli.onnx_graph.metadata import said_in
+from remat_cli.onnx_graph.orders import by_rank, edges
+from remat_cli.onnx_graph.stored import is_beside
 from remat_cli.onnx_graph.walk import captures
 from remat_cli.planning.subjects.fusing import heavy
 from remat_cli.rewrite.kernels import Numbered, Shapes, number_kernels
-from remat_cli.rewrite.orders import by_rank, edges
 from remat_cli.runtime.optimized import LAYOUTS, SAYS, optimize
 
 
@@ -42,7 +44,7 @@ def written_out(graph: Graph) -> Graph | None:
 def optimized_graph(graph: Graph, level: str = "all") -> Graph | None:
     """The model as onnxruntime optimizes it, without this machine's own layouts; None where its weights are not
     loaded."""
-    if heavy(graph) or any(entry.key == SAYS for entry in graph.model.metadata_props):
+    if heavy(graph) or SAYS in said_in(graph.model):
         return None
     try:
         made = optimize(graph.model.SerializeToString(), graph.path.resolve().parent, level, without=LAYOUTS)
@@ -85,7 +87,7 @@ def kernels(graph: Graph, model: onnx.ModelProto, shapes: Shapes) -> Numbered:
 def _as_given(made: onnx.ModelProto, graph: Graph) -> None:
     """Keep external weights outside of the file, and give the new graph's values the types and shapes known of the old
     one's."""
-    outside = {tensor.name: tensor for tensor in graph.model.graph.initializer if _is_external(tensor)}
+    outside = {tensor.name: tensor for tensor in graph.model.graph.initializer if is_beside(tensor)}
     for tensor in made.graph.initializer:
         old = outside.get(tensor.name)
         if old is not None and (old.dims, old.data_type) == (tensor.dims, tensor.data_type):
@@ -115,7 +117,3 @@ def _untold(made: onnx.ModelProto, graph: Graph, told: set[str]) -> list[onnx.Va
     known: Mapping[str, object] = graph.values
     names = [name for node in made.graph.node for name in node.output if name in known and name not in told]
     return [helper.make_tensor_value_info(n, graph.values[n].dtype, graph.values[n].shape) for n in names]
-
-
-def _is_external(tensor: onnx.TensorProto) -> bool:
-    return bool(tensor.data_location == onnx.TensorProto.EXTERNAL)

@@ -19,6 +19,7 @@ from remat_cli.model.problem_of import Named
 from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import Session
 from remat_cli.notes.kinds import PlanNote
+from remat_cli.onnx_graph.metadata import said_in
 from remat_cli.planning.subjects.default_graph import written_out
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate, Footprint
@@ -205,7 +206,7 @@ class Target(ABC):
 
 def as_written(graph: Graph) -> bool:
     """Whether onnxruntime itself wrote the file, with all that it adds to others."""
-    return any(entry.key == SAYS for entry in graph.model.metadata_props)
+    return SAYS in said_in(graph.model)
 
 
 def in_units(problem: Problem, unit: int) -> Problem:

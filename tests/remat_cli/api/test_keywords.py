@@ -14,8 +14,6 @@ from typing import Any, Literal, get_args, get_type_hints
 import pytest
 
 import remat_cli as remat
-from remat_cli.api import grad as grads
-from remat_cli.api import ranges, solve, step
 from remat_cli.api.keywords import MethodOptions, OptimizerSettings, ScheduleSettings
 from remat_cli.commands.methods import options_told
 from remat_cli.training.rates import OWN, WARMING
@@ -71,27 +69,6 @@ def test_options_of_methods_are_those_of_their_records() -> None:
 
 def test_settings_of_schedules_are_theirs() -> None:
     assert set(ScheduleSettings.__annotations__) == {*WARMING, *(name for names in OWN.values() for name in names)}
-
-
-@pytest.mark.parametrize(
-    "function, known",
-    [
-        (remat.grad, grads.KEYWORDS),
-        (remat.solve, solve.KEYWORDS),
-        (remat.step, step.KEYWORDS),
-        (remat.max_batch, ranges.KEYWORDS),
-    ],
-    ids=["grad", "solve", "step", "max_batch"],
-)
-def test_the_nearest_keyword_is_looked_for_among_all(function: Any, known: tuple[str, ...]) -> None:
-    own = {
-        name
-        for name, entry in inspect.signature(function).parameters.items()
-        if entry.kind is inspect.Parameter.KEYWORD_ONLY
-    }
-    assert own <= set(known)
-    more = set(OptimizerSettings.__annotations__) | set(MethodOptions.__annotations__)
-    assert set(known) - own <= more | set(ScheduleSettings.__annotations__)
 
 
 @pytest.mark.parametrize("name", [name for names in remat.ROOMS.values() for name in names])

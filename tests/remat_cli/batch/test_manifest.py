@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
-import yaml
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from remat_cli.batch import schema
 from remat_cli.batch.manifest import read
@@ -122,33 +117,3 @@ def test_what_is_wrong_is_said_with_its_line(place: Path, old: str, new: str, li
 @pytest.mark.parametrize("name", ["manifest", "report"])
 def test_schemas_are_schemas(name: str) -> None:
     jsonschema.Draft202012Validator.check_schema(schema.schema_named(name))
-
-
-LEAVES = st.one_of(
-    st.sampled_from(["auto", "strict", "remat-batch/1", "30s", "x", "default", "optimal"]),
-    *(st.integers(-1, 3), st.booleans(), st.none(), st.just(0.5)),
-)
-NAMES = st.sampled_from(
-    ["format", "models", "budgets", "methods", "sessions", "expect", "defaults", "path", "name", "grad", "seed", "dims"]
-)
-VALUES = st.recursive(
-    LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=4), max_leaves=8
-)
-
-
-@pytest.mark.slow
-@settings(max_examples=150)
-@given(st.data())
-def test_verdicts_are_those_of_a_real_validator(data: st.DataObject) -> None:
-    """Of a whole manifest in which one part is something else."""
-    value: Any = yaml.safe_load(WHOLE)
-    inner = value
-    while True:
-        keys = list(inner) if isinstance(inner, dict) else list(range(len(inner)))
-        key = data.draw(st.sampled_from(keys))
-        if not isinstance(inner[key], dict | list) or not inner[key] or data.draw(st.booleans()):
-            inner[key] = data.draw(VALUES)
-            break
-        inner = inner[key]
-    real = jsonschema.Draft202012Validator(schema.schema_named("manifest"))
-    assert (not list(schema.faults(value, schema.schema_named("manifest")))) == real.is_valid(value), json.dumps(value)

@@ -18,7 +18,7 @@ from onnx import helper, numpy_helper
 from profiles.strict import strict_options
 from remat_cli.ingest import graph_of
 from remat_cli.model.graph import Graph
-from remat_cli.pieces.graph_in_pieces import in_pieces
+from remat_cli.pieces.graph_in_pieces import InPieces, cut
 from remat_cli.pieces.regions import Links, Region, grown
 from remat_cli.pieces.rows.pointwise import FUSED, POINTWISE
 from remat_cli.pieces.table import TABLE, Allowed, Table
@@ -267,7 +267,7 @@ def test_pieces_make_the_whole(case: Case) -> None:
     assert ways
     whole = run(graph.model, feeds)
     for way in ways:
-        pieces = in_pieces(graph, [Region(PIECES, {"op": way})]).graph
+        pieces = cut(InPieces(graph, {}), Region(PIECES, {"op": way})).graph
         if len(pieces.ops) == 1:
             continue  # too short for two pieces
         check(way, whole, run(pieces.model, feeds))
@@ -296,7 +296,7 @@ def test_indices_of_pooling() -> None:
     graph = graph_of(model, Path("pooling.onnx"))
     region = grown(Table(graph, Allowed(exact=True)), Links(graph), {"pooled": 0}, 0, PIECES)
     assert set(region.ways) == {"pool", "relu", "unpool"}
-    pieces = in_pieces(graph, [region]).graph
+    pieces = cut(InPieces(graph, {}), region).graph
     assert len(pieces.ops) > 3 * PIECES
     feeds = {"x": floats(5, 4, 8, 6)}
     assert run(graph.model, feeds)[0].tobytes() == run(pieces.model, feeds)[0].tobytes()
@@ -322,7 +322,7 @@ def test_a_trial_says_what_a_run_does() -> None:
     """Sums begin where memory is aligned, which a piece in memory of its own may be where the whole is not there."""
     graph, feeds = graph_with(("ReduceSum", "", {}, [floats(11, 13, 501) ** 9, fixed(2)], 1))
     region = Region(PIECES, {"op": Table(graph).ways(graph.ops[0])[0]})
-    whole, pieces = run(graph.model, feeds), run(in_pieces(graph, [region]).graph.model, feeds)
+    whole, pieces = run(graph.model, feeds), run(cut(InPieces(graph, {}), region).graph.model, feeds)
     assert BitTrials(Allowed(exact=True)).same(graph, region) == (whole[0].tobytes() == pieces[0].tobytes())
     assert not Table(graph, Allowed(exact=True)).ways(graph.ops[0])
 

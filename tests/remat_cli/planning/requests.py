@@ -9,7 +9,7 @@ from pathlib import Path
 from remat_cli.model.sessions import STRICT, Session
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.search.answer import Answer, find_solver
-from remat_cli.planning.search.attempt import Attempt, Checked, Policy, alone, only
+from remat_cli.planning.search.attempt import Attempt, Checked, Policy, only
 from remat_cli.planning.search.find import find
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.subjects.subject import Subject
@@ -53,6 +53,11 @@ def played(policy: Policy, come_out: Callable[[Attempt], Checked]) -> Answer:
             found: Answer = ended.value
             return found
         checked = come_out(attempt)
+
+
+def alone(request: PlanRequest) -> Attempt:
+    """The only attempt at a request."""
+    return Attempt(request, request, request.budget)
 
 
 def attempted(request: PlanRequest) -> Answer:

@@ -13,7 +13,7 @@ from remat_cli.checking.trying import Peaks
 from remat_cli.model.sessions import DEFAULT, STRICT
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer
-from remat_cli.planning.search.attempt import Attempt, Checked, alone
+from remat_cli.planning.search.attempt import Attempt, Checked
 from remat_cli.planning.search.checking import check
 from remat_cli.planning.search.known import tried_alone
 from remat_cli.planning.search.once import witnessed
@@ -23,7 +23,7 @@ from remat_cli.planning.targets.candidate import Candidate
 from remat_cli.planning.time_plan import TRIAL_SECONDS
 from remat_cli.rewrite import Rewritten
 from tests.remat_cli.fusing_models import fusing_model
-from tests.remat_cli.planning.requests import candidate_for, played, request_for, within
+from tests.remat_cli.planning.requests import alone, candidate_for, played, request_for, within
 
 LARGE = 1 << 40
 

@@ -13,7 +13,7 @@ from remat_cli.ingest import ingest, ingest_content
 from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import DEFAULT
 from remat_cli.model.signatures import feeds_of, ops_of
-from remat_cli.planning.loading import given_subject
+from remat_cli.planning.loading import load_subject
 from remat_cli.planning.search.answer import find_solver
 from remat_cli.planning.search.find import find
 from remat_cli.planning.search.graphs import cheapest
@@ -45,7 +45,7 @@ def planned(subject: Subject, seed: int, share: float) -> Plan:
 @pytest.mark.parametrize("name", few(["torch_gpt2_eager", "torch_mlp"], 1))
 @pytest.mark.parametrize("hiding", [0, 3])
 def test_both_runs_are_foretold(data: Path, name: str, hiding: int) -> None:
-    subject = given_subject(data / f"{name}.onnx", None, {}, DEFAULT)
+    subject = load_subject(data / f"{name}.onnx", None, {}, DEFAULT)
     assert subject.behaviour.optimized
     for seed, share in enumerate((0.0, 0.1)):
         model = rewrite_surely(subject, planned(subject, seed, share), DEFAULT, hiding)
@@ -65,7 +65,7 @@ def test_as_much_may_be_foretold_as_is_counted_within_the_budget(budget: int) ->
 
 
 def test_the_files_own_ops_are_looked_at_only_where_the_graph_that_runs_has_no_plan(data: Path) -> None:
-    subject = given_subject(data / "torch_mlp.onnx", None, {}, DEFAULT)
+    subject = load_subject(data / "torch_mlp.onnx", None, {}, DEFAULT)
     assert subject.behaviour.optimized
 
     def never() -> Subject:
@@ -113,7 +113,7 @@ def _given(size: int) -> onnx.TensorProto:
 
 
 def test_what_was_placed_last_is_not_made_again(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    subject = given_subject(data / "torch_mlp.onnx", None, {}, DEFAULT)
+    subject = load_subject(data / "torch_mlp.onnx", None, {}, DEFAULT)
     made: list[Candidate] = []
 
     def count(target: Target, candidate: Candidate, *others: object) -> Candidate:

@@ -10,14 +10,13 @@ from time import monotonic, sleep
 import pytest
 
 from remat_cli.planning.search import met, placing, repairs
-from remat_cli.planning.search.attempt import alone
 from remat_cli.planning.search.met import CHEAPER, FAR_CHEAPER, Met
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.targets.candidate import Candidate
 from solvers.clock import Clock
 from solvers.problem import Limits, Problem, Progress, Result, Status
 from solvers.reductions.views import reduced
-from tests.remat_cli.planning.requests import attempted, candidate_for, request_for
+from tests.remat_cli.planning.requests import alone, attempted, candidate_for, request_for
 
 AMPLE = 1000.0  # seconds, which nothing here takes
 
@@ -139,7 +138,7 @@ def test_what_a_known_plan_is_better_than_is_not_placed(request_beside: PlanRequ
     heard: list[Progress] = []
     assert here.beside is not None
     here.beside.hear = lambda subject, progress: heard.append(progress)  # type: ignore[method-assign]
-    here.listening(request_beside.subject, Limits(Clock(AMPLE))).report(Progress(0.0, order=plan.order))
+    here.hear(request_beside.subject, Progress(0.0, order=plan.order))
     assert bool(heard) == (share > 1)
 
 

@@ -17,7 +17,7 @@ from remat_cli.actions.solving import ask
 from remat_cli.errors import NoSchedule
 from remat_cli.model.quantities import Budget
 from remat_cli.model.sessions import DEFAULT
-from remat_cli.planning.loading import given_subject, load_subject
+from remat_cli.planning.loading import load_subject
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.plans.record import plan_file
 from remat_cli.planning.search.answer import Answer
@@ -95,7 +95,7 @@ def test_the_least_peak_is_reached_and_half_of_it_is_refused_with_more(name: str
 def test_a_plan_of_the_file_s_own_ops_is_known_where_others_are_planned() -> None:
     """It was refused as a plan of another model, though the least peak had just been found with it."""
     model, asked = MODELS / "group_normalization_epsilon.onnx", {**WAYS["stock"], **QUICKLY}
-    by_file = given_subject(onnx.load(model), None, {}, DEFAULT).own
+    by_file = load_subject(onnx.load(model), None, {}, DEFAULT).own
     plan, outcome = by_file.as_it_is()
     result = Result(Status.FEASIBLE, plan.order())
     candidate = Candidate(by_file, Schedule(result, plan, outcome))

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from remat_cli.model.sessions import DEFAULT
 from remat_cli.model.signatures import feeds_of, ops_of
-from remat_cli.planning.loading import given_subject
+from remat_cli.planning.loading import load_subject
 from remat_cli.planning.search.once import more_once, run_once
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets import same_kernels
@@ -46,7 +46,7 @@ def same(before: list[Any], after: list[Any]) -> bool:
 @pytest.mark.parametrize("seed", [28, 31, 40, 61])
 def test_results_are_the_same_by_default(seed: int) -> None:
     model = fusing_model(seed)
-    subject = given_subject(model, None, {}, DEFAULT)
+    subject = load_subject(model, None, {}, DEFAULT)
     plan = planned(subject, seed)
     found = rewrite_surely(subject, plan, DEFAULT)
     assert not found.astray
@@ -54,13 +54,13 @@ def test_results_are_the_same_by_default(seed: int) -> None:
     feeds = feeds_of(subject.graph, ops_of(subject.graph), seed)
     before = by_default(model, feeds)
     assert same(before, by_default(found.model, feeds))
-    plain = given_subject(model, None, {})  # op by op, as the file has them
+    plain = load_subject(model, None, {})  # op by op, as the file has them
     assert not same(before, by_default(rewrite(plain.graph, plain.problem, planned(plain, seed)).model, feeds))
 
 
 def test_what_cannot_be_let_be_is_run_once() -> None:
     """As often as it is asked, more ops are run once; in the end all are, and nothing is copied."""
-    subject = given_subject(fusing_model(0), None, {}, DEFAULT)
+    subject = load_subject(fusing_model(0), None, {}, DEFAULT)
     some = subject.graph.ops[5]
     once = more_once(subject, some.writes, ())
     assert some.name in once
@@ -121,7 +121,7 @@ def test_another_kernel_is_named() -> None:
 
 def test_shapes_are_shown_before_anything_else_is_let_be(monkeypatch: pytest.MonkeyPatch) -> None:
     """A value that is let be loses its guards, so that its copies may be merged; a shape that is shown costs less."""
-    subject = given_subject(fusing_model(31), None, {}, DEFAULT)
+    subject = load_subject(fusing_model(31), None, {}, DEFAULT)
     plan = planned(subject, 31)
     plain = rewrite(subject.graph, subject.problem, plan, DEFAULT)
     misled = frozenset(plain.prediction.origin[name] for name in plain.hidden)
@@ -136,7 +136,7 @@ def test_shapes_are_shown_before_anything_else_is_let_be(monkeypatch: pytest.Mon
 
 def test_what_the_original_s_kernel_reads_is_named_where_another_reads_something_else(data: Path) -> None:
     """Once a Transpose is pushed away, no kernel that runs names what it made."""
-    subject = given_subject(onnx.load(data / "torch_cnn.onnx"), None, {}, DEFAULT)
+    subject = load_subject(onnx.load(data / "torch_cnn.onnx"), None, {}, DEFAULT)
     plan = planned(subject, 3)
     found = rewrite(subject.graph, subject.problem, plan, DEFAULT)
     original = subject.behaviour.kernels
@@ -152,7 +152,7 @@ def test_what_the_original_s_kernel_reads_is_named_where_another_reads_something
 
 def test_where_that_alone_does_not_help_more_is_let_be(monkeypatch: pytest.MonkeyPatch) -> None:
     """As of a Transpose that optimizers push along a path, until something further on stops it: a guard of ours."""
-    subject = given_subject(fusing_model(0), None, {}, DEFAULT)
+    subject = load_subject(fusing_model(0), None, {}, DEFAULT)
     plan = planned(subject, 0)
     first = subject.graph.ops[0]
     second = next(op for op in subject.graph.ops if first.outputs[0] in op.reads)

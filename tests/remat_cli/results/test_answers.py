@@ -17,7 +17,7 @@ from remat_cli.actions.questions import Question, kind_named
 from remat_cli.actions.solving import ask
 from remat_cli.model.quantities import parse_budget
 from remat_cli.notes.kinds import PlanNote
-from remat_cli.planning.loading import given_subject
+from remat_cli.planning.loading import load_subject
 from remat_cli.planning.search.answer import Answer
 from remat_cli.results.memory import Memory
 from remat_cli.results.store import Store
@@ -70,7 +70,7 @@ def _asked(path: Path, said: dict[str, Any], store: Store, clock: Clock | None =
     limits, cuts = Limits(clock or limited(None, LIMITED)), pieces_named(said.get("pieces"))
     memory = Memory(store=store, seconds=limits.clock.seconds)
     asked = Question(budget=budget, session=kind, **own)
-    found = in_pieces(given_subject(path, None, {}, kind), cuts, asked, limits)
+    found = in_pieces(load_subject(path, None, {}, kind), cuts, asked, limits)
     return offered(ask(found.subject, found.asked(asked, cuts), limits, memory), limits, memory)
 
 

@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from remat_cli.model.sessions import DEFAULT
-from remat_cli.planning.loading import given_subject
+from remat_cli.planning.loading import load_subject
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.same_kernels import rewrite_surely
 from remat_cli.rewrite import Rewritten
@@ -64,7 +64,7 @@ def recomputed(subject: Subject, seed: int) -> Rewritten:
 def test_any_order_gives_the_bits_of_both_copies(seed: int) -> None:
     """At two levels, one op after the other and several at a time; without the pins no order is sure."""
     model = Updating(seed).model()
-    subject = given_subject(model, None, {}, DEFAULT, True)
+    subject = load_subject(model, None, {}, DEFAULT, in_place=True)
     assert subject.graph is not None
     pairs = dict(subject.graph.in_place)
     assert pairs
@@ -91,7 +91,7 @@ def late_reader() -> onnx.ModelProto:
 def test_without_pins_the_runtime_may_write_too_early() -> None:
     """The file's order is right, the runtime's own is another; a plan of the same model is pinned."""
     model = late_reader()
-    subject = given_subject(model, None, {}, DEFAULT, True)
+    subject = load_subject(model, None, {}, DEFAULT, in_place=True)
     assert subject.graph is not None
     x, w = (np.full((4, 4), value, np.float32) for value in (2.0, 1.0))
     pairs = dict(subject.graph.in_place)
@@ -108,7 +108,7 @@ def test_without_pins_the_runtime_may_write_too_early() -> None:
 
 
 def test_ops_that_come_before_all_updates_in_any_order() -> None:
-    subject = given_subject(late_reader(), None, {}, DEFAULT, True)
+    subject = load_subject(late_reader(), None, {}, DEFAULT, in_place=True)
     found = rewrite_surely(subject, lower(subject.problem, range(3)), DEFAULT)
     behind = find_ops_behind(found.model.graph, {"w_new"})
     assert {"y", "dw"} <= behind

@@ -16,8 +16,8 @@ from remat_cli.ingest import ingest
 from remat_cli.model.problem_of import as_rewritten, problem_of
 from remat_cli.model.semantics import needs_training_build
 from remat_cli.model.sessions import STRICT
+from remat_cli.onnx_graph.orders import default_order, edges
 from remat_cli.rewrite import original, promise_as_is, rewrite
-from remat_cli.rewrite.orders import default_order, edges
 from solvers.plan import lower
 from solvers.simulate import simulate
 from tests.remat_cli.random_models import random_model

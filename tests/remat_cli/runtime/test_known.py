@@ -6,7 +6,7 @@ from importlib import metadata
 
 import pytest
 
-from remat_cli.runtime.known import unknown_version
+from remat_cli.runtime.session import unknown_version
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
+from remat_cli.onnx_graph.orders import by_rank
 from remat_cli.planning.loading import load_subject
-from remat_cli.rewrite.orders import by_rank
 from solvers.placement.later import height_of
 from solvers.placement.tidy import tidied
 from solvers.plan import lower

@@ -1,0 +1,170 @@
+"""What `verify` says: the promised session as a table, what else was measured in a line each; and all as an object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from profiles.measure import BUSY
+from profiles.system import processors
+from remat_cli.actions.verifying import ALLOWED_BYTES, Verified
+from remat_cli.checking import Mode, Process, Verification
+from remat_cli.checking.compare import EXACT, IN_PIECES, Tolerance
+from remat_cli.checking.exactness import FACTOR_MOST, Exactness
+from remat_cli.checking.varying import FACTOR
+from remat_cli.planning.plans.planned import Planned
+from remat_cli.saying.report import table
+from remat_cli.units import show_bytes, show_time
+
+NEAR_SHARE = 0.05  # of what was said that a process holds: closer than that is as it was said
+
+
+def as_object(found: Verified, rewritten: Path | None) -> dict[str, Any]:
+    return {
+        "ok": found.ok,
+        "model": None if rewritten is None else str(rewritten),
+        "session": found.session.name,
+        "runtime": found.session.runtime,
+        "budget": found.budget,
+        "threads": found.threads,
+        "predicted": {
+            "strict": found.promise.strict,
+            "default": found.promise.default,
+            "process": found.promise.arena,
+            "session_itself": found.promise.itself,
+        },
+        **asdict(found.report),
+        "faults": list(found.faults),
+        "unknown": list(found.unknown),
+        "seeded": found.draws,
+    }
+
+
+def summary(found: Verified) -> str:
+    """The promised session as a table; what else was measured in a line each."""
+    report, name, weight, same = found.report, found.session.name, found.report.process, _same_words(found.near)
+    mode = report.mode(name)
+    rows = [["measured", "before", "after", "change", "predicted", "outputs"]]
+    rows.append(_row(f"live, {name} session", mode, mode.before.first, mode.after.first, found.promise.live, same))
+    if mode.after.second is not None:
+        rows.append(_row("  second run", mode, mode.before.second, mode.after.second, found.promise.later, same))
+    if weight is not None:
+        rows.append(_row("the process", weight, weight.before, weight.after, found.promise.arena, same))
+        rows += _loading(weight, found.promise.itself)
+    words = [table(rows), *_heavier(weight, found.promise.arena)]
+    words += [
+        *_others(report, name, same),
+        *_tolerance(found.near, report.exactness),
+        *_varying(found.near, mode, weight),
+    ]
+    if found.draws:
+        count = f"{found.draws} random op{'s' if found.draws > 1 else ''}"
+        words.append(f"{count} without a seed got one for the comparison, because no two runs of such a model agree.")
+    if found.threads != processors():
+        count = f"{found.threads} thread{'s' if found.threads > 1 else ''}"
+        words.append(f"Both ran with {count}, like the profile. Each more takes 64 KiB more in convolutions.")
+    return "\n".join(words)
+
+
+def times(found: Verified, plan: Planned) -> Iterator[str]:
+    """Both models' times beside those that the costs foretell."""
+    timed, foretold = found.report.timed, (plan.recorded.baseline_cost, plan.recorded.promises.time)
+    if timed is None:
+        return
+    for name, took, said in zip(("The original", "The rewritten model"), (timed.before, timed.after), foretold):
+        predicted = f", {show_time(said)} predicted ({said / took - 1:+.1%})" if said and plan.subject.measured else ""
+        yield f"{name} takes {show_time(took)}{predicted}."
+    before, after = foretold
+    foreseen = f", {after / before - 1:+.1%} predicted" if before and after else ""
+    yield f"Rewriting changes the time by {timed.after / timed.before - 1:+.1%}, measured in turns{foreseen}."
+    if timed.again is not None:
+        again, number = timed.again, f"{timed.again.ops} op{'s' if timed.again.ops > 1 else ''}"
+        words = f"{number} computed again: {show_time(again.took)}. Their first computes took {show_time(again.first)}."
+        yield words + (f" Predicted were {show_time(again.foretold)}." if plan.subject.measured else "")
+    if timed.waited > BUSY:
+        yield f"Other programs used the processors (threads waited {timed.waited:.0%} of the time), so times read high."
+    if timed.probe and plan.subject.probe and abs(off := timed.probe / plan.subject.probe - 1) > NEAR_SHARE:
+        yield f"This machine is {1 + off:.2f} times as slow as when the ops were profiled."
+
+
+def _heavier(weight: Process | None, said: int | None) -> Iterator[str]:
+    """Where the process is not as heavy as it was said to be."""
+    if weight is None or weight.after is None or said is None:
+        return
+    off = weight.after - said
+    if -off > max(NEAR_SHARE * said, ALLOWED_BYTES):  # more than is allowed is a fault
+        yield f"The process holds {show_bytes(-off)} less than predicted ({off / said:+.1%})."
+    if weight.stray:
+        yield f"{weight.stray} allocations were not as planned and got memory of their own."
+
+
+def _loading(weight: Process, said: int | None) -> Iterator[list[str]]:
+    """Rows of what the sessions themselves hold, and what making them takes at most."""
+    for name, sizes, foretold in (
+        ("the session itself", weight.loaded, said),
+        ("  most while loading", weight.loading, None),
+    ):
+        if sizes[1] is not None:
+            shown = ["" if size is None else show_bytes(size) for size in (*sizes, foretold)]
+            yield [name, *shown[:2], "", shown[2], ""]
+
+
+def _others(report: Verification, promised: str, same: str) -> Iterator[str]:
+    """The sessions that the plan is not for, in a line each."""
+    for name in ("strict", "default"):
+        if name == promised:
+            continue
+        mode = report.mode(name)
+        sizes = [show_bytes(peak) for peak in (mode.before.first, mode.after.first) if peak is not None]
+        live = f", {' before, '.join(sizes)} after" if sizes[1:] else ""
+        yield f"{name} session, not promised: {_outputs(mode, same)}{live}"
+
+
+def _same_words(near: Tolerance) -> str:
+    return "same bytes" if near == EXACT else "near enough"
+
+
+def _tolerance(near: Tolerance, exactness: Sequence[Exactness]) -> Iterator[str]:
+    """How near that is, and what a run in float64 says of it."""
+    if near == IN_PIECES:
+        yield f"sums are made in pieces: outputs may be off by {near.scale:g} of the largest number in each"
+        worst = max(exactness, key=lambda one: one.after, default=None)
+        if worst is None:
+            yield "what is right was not computed in float64: the model is too large for that, or it is random"
+        else:
+            most = f"at most {FACTOR_MOST:g} times as far off float64 as the original's"
+            off = f"{worst.output} is off by {worst.after:.2g} of its norm, the original's by {worst.before:.2g}"
+            yield f"or {most}: worst of {len(exactness)} outputs, {off}"
+    elif near != EXACT:
+        yield f"outputs may be off by {near.relative:g} of each number and {near.absolute:g} besides"
+
+
+def _varying(near: Tolerance, *ran: Mode | Process | None) -> Iterator[str]:
+    """Which results no two runs of the original agree in."""
+    varying = {one.output: one for mode in ran if mode for one in mode.varies}
+    if varying:
+        worst = max(varying.values(), key=lambda one: one.worst)
+        count = f"{len(varying)} output{'s' if len(varying) > 1 else ''} of the original"
+        how = "from run to run, as some kernels add in any order"
+        if near == IN_PIECES:
+            how = "where inputs differ in their last digits, as what is left there is rounding"
+        yield (
+            f"{count} var{'y' if len(varying) > 1 else 'ies'} {how}: "
+            f"worst is {worst.output}, by {worst.worst:.2g}. The rewritten model's may be {FACTOR:g} times as far off."
+        )
+
+
+def _outputs(mode: Mode | Process, same: str) -> str:
+    return (
+        "not run" if mode.cut else "failed" if mode.failed else f"{len(mode.differs)} differ" if mode.differs else same
+    )
+
+
+def _row(
+    name: str, mode: Mode | Process, before: int | None, after: int | None, said: int | None, same: str
+) -> list[str]:
+    change = f"{after / before - 1:+.2%}" if before and after else ""
+    shown = ["" if size is None else show_bytes(size) for size in (before, after, said)]
+    return [name, *shown[:2], change, shown[2], _outputs(mode, same)]
