@@ -5,8 +5,6 @@ Invariant: all four have the same results; the JSON keeps to its schema.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +15,7 @@ from remat_cli.batch import schema
 from remat_cli.batch.baseline import Before, change_of
 from remat_cli.batch.run import JobReport
 from remat_cli.results.versions import versions
+from remat_cli.saying.report import comma_separated
 from remat_cli.units import show_bytes
 
 FORMAT = "remat-report/1"
@@ -55,13 +54,8 @@ def as_json(results: Sequence[JobReport], seconds: float) -> str:
 
 
 def as_csv(results: Iterable[JobReport]) -> str:
-    out = io.StringIO()
-    lines = csv.writer(out, lineterminator="\n")
-    lines.writerow(COLUMNS)
-    for result in results:
-        job = _job(result)
-        lines.writerow(["" if job.get(name) is None else job.get(name) for name in COLUMNS])
-    return out.getvalue()
+    jobs = map(_job, results)
+    return comma_separated([COLUMNS, *([job.get(name) for name in COLUMNS] for job in jobs)]) + "\n"
 
 
 def as_junit(results: Sequence[JobReport], seconds: float) -> str:

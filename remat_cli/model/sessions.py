@@ -1,7 +1,7 @@
 """The kinds of session that a plan can be made for, as values.
 
-Invariant: what a kind decides is read from its fields, in one place each: `robust` by `rewrite`, `runtime` by
-`planning.targets` and by `api`, `name` and `runs` by `verify`, `grows` by `saying`.
+Invariant: what differs between kinds is read from a field of theirs. What plans of a kind are counted by is its
+target's (`planning.targets`).
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@ Invariant: this module only spells the figures of the points, it computes none.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -15,7 +13,7 @@ from remat_cli.model.proved import overhead_of
 from remat_cli.model.quantities import Budget
 from remat_cli.notes.words import sentences
 from remat_cli.planning.plans.points import Curve, Point, Ran
-from remat_cli.saying.report import table
+from remat_cli.saying.report import comma_separated, table
 from remat_cli.units import show_bytes
 
 Plans = Mapping[tuple[str, int], str]  # the path of the plan file of a method at a budget, where one was written
@@ -87,14 +85,11 @@ def as_markdown(curve: Curve) -> str:
 
 def as_csv(curve: Curve) -> str:
     """Bytes, nanoseconds and shares, unrounded."""
-    text = io.StringIO()
     rows = [{**_point(point, None), **_columns_of(point.ran)} for point in curve.points]
     every = dict.fromkeys(name for row in rows for name in row)
     names = [name for name in ("method", *every) if name not in ("plan", "notes", "made_by", "cached", "measured")]
-    writer = csv.DictWriter(text, list(dict.fromkeys(names)), extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue().rstrip("\n")
+    columns = list(dict.fromkeys(names))
+    return comma_separated([columns, *([row.get(name) for name in columns] for row in rows)])
 
 
 def _columns_of(ran: Ran | None) -> dict[str, Any]:

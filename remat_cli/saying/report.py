@@ -5,7 +5,9 @@ Invariant: this module only spells the figures of an Answer, it computes none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import csv
+import io
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -265,6 +267,12 @@ def table(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str:
     return "\n".join(lines)
 
 
+def comma_separated(rows: Iterable[Sequence[object]]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue().rstrip("\n")
+
+
 def comparison(answers: Sequence[Answer], as_csv: bool) -> str:
     """One line for each method: the memory and cost of its plan, and whether it keeps to the budget."""
     rows = [["method", "peak", "overhead", "seconds", "bound", "within budget"]]
@@ -274,6 +282,4 @@ def comparison(answers: Sequence[Answer], as_csv: bool) -> str:
         over = "-" if found.overhead is None else f"{found.overhead:.6f}" if as_csv else f"{found.overhead:+.2%}"
         least = "-" if bound is None else str(bound) if as_csv else f"{overhead_of(bound, found.baseline.cost):+.2%}"
         rows.append([found.method, peak, over, f"{found.seconds:.2f}", least, "yes" if found.found else "no"])
-    if as_csv:
-        return "\n".join(",".join(row) for row in rows)
-    return table(rows)
+    return comma_separated(rows) if as_csv else table(rows)

@@ -11,7 +11,7 @@ from typing import Any
 
 from remat_cli.planning.plans.breakdown import Breakdown
 from remat_cli.planning.plans.roles import Role
-from remat_cli.saying.report import table
+from remat_cli.saying.report import comma_separated, table
 from remat_cli.saying.showing import Shown
 from remat_cli.units import show_bytes, show_time
 
@@ -75,20 +75,15 @@ def breakdowns(every: Sequence[Bar], as_csv: bool) -> str:
     roles = roles_used(every)
     if as_csv:
         known = [role for role in Role if any(role in bar.sizes for bar in every)]
-        rows = [",".join(("name", "method", "budget", *(role.key for role in known), "total", "at", "file"))]
-        for bar in every:
-            cells = (bar.name, bar.made_by, bar.budget, *(bar.sizes.get(role) for role in known), bar.filled.total)
-            rows.append(",".join(map(_cell, (*cells, bar.filled.node, bar.file))))
-        return "\n".join(rows)
+        columns = ("name", "method", "budget", *(role.key for role in known), "total", "at", "file")
+        figures = (
+            (one.name, one.made_by, one.budget, *map(one.sizes.get, known), one.filled.total, one.filled.node, one.file)
+            for one in every
+        )
+        return comma_separated([columns, *figures])
     lines = [["at the peak", "plan", "budget", *(role.value for role in roles), "in all"]]
     for bar in every:
         sizes = [show_bytes(bar.sizes[role]) if role in bar.sizes else "-" for role in roles]
         budget = "" if bar.budget is None else show_bytes(bar.budget)
         lines.append([bar.file, bar.made_by or "none", budget, *sizes, show_bytes(bar.filled.total)])
     return table(lines, left=(0, 1))
-
-
-def _cell(value: object) -> str:
-    """One field of a line of CSV."""
-    text = "" if value is None else str(value)
-    return '"' + text.replace('"', '""') + '"' if any(mark in text for mark in ',"\r\n') else text
