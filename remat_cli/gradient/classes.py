@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 import onnx
 
 from remat_cli.gradient.tensor import Tensor
+from remat_cli.onnx_graph.attributes import attribute
 from remat_cli.onnx_graph.metadata import said_in
 
 # metadata key: the class axis of a forward model's logits; in a training graph, the axis that was used
@@ -42,8 +43,8 @@ def count_classes(model: onnx.ModelProto) -> int | None:
     makers = {output: node for node in model.graph.node for output in node.output}
     values = {value.name: value.type.tensor_type.shape.dim for value in model.graph.value_info}
     for node in model.graph.node:
-        axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), 0)
         if node.op_type == "GatherElements" and _comes_from(LABELS, node.input[1], makers):
+            axis = attribute(node, "axis", 0)
             return values[node.input[0]][axis].dim_value or None if node.input[0] in values else None
     return None
 

@@ -14,6 +14,7 @@ from onnx import helper, numpy_helper
 from remat_cli.errors import BadInput
 from remat_cli.gradient.tape import Tape
 from remat_cli.model.semantics import RANDOM
+from remat_cli.onnx_graph.attributes import attribute, attributes
 from remat_cli.onnx_graph.stored import array_of
 from remat_cli.onnx_graph.walk import has_subgraph
 
@@ -50,7 +51,7 @@ def _gather_elements(tape: Tape, node: onnx.NodeProto) -> np.ndarray:
     """GatherElements of known arrays. ONNX's reference is wrong where the indices are shorter than the data beside the
     axis."""
     data, indices = (tape.constants[name] for name in node.input)
-    axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), 0)
+    axis = attribute(node, "axis", 0)
     if data.ndim != indices.ndim or not -data.ndim <= axis < data.ndim:
         raise BadInput(f"GatherElements node {node.name!r}: its inputs have {data.ndim} and {indices.ndim} dimensions")
     beside = tuple(
@@ -81,8 +82,8 @@ def _literal(node: onnx.NodeProto) -> np.ndarray:
 
 
 def _shape(tape: Tape, node: onnx.NodeProto) -> np.ndarray:
-    attributes = {a.name: a.i for a in node.attribute}
-    return np.array(tape.shape(node.input[0])[slice(attributes.get("start"), attributes.get("end"))], np.int64)
+    said = attributes(node)
+    return np.array(tape.shape(node.input[0])[slice(said.get("start"), said.get("end"))], np.int64)
 
 
 def _evaluate(tape: Tape, node: onnx.NodeProto) -> list[np.ndarray]:

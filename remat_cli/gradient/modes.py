@@ -23,6 +23,7 @@ from remat_cli.gradient.exported import (
     stacked_rnn,
 )
 from remat_cli.gradient.parameters import Choice
+from remat_cli.onnx_graph.attributes import attribute, set_attribute
 from remat_cli.onnx_graph.stored import array_of
 from remat_cli.onnx_graph.walk import nodes_within
 
@@ -34,9 +35,7 @@ def train_batch_norms(graph: onnx.GraphProto, every_one: bool) -> None:
     """Put each BatchNormalization that the module trained back into training mode; `every_one`: all of them."""
     for node in graph.node:
         if node.op_type == "BatchNormalization" and (every_one or is_batch_norm_trained(node)):
-            kept = [a for a in node.attribute if a.name != "training_mode"]
-            del node.attribute[:]
-            node.attribute.extend([*kept, helper.make_attribute("training_mode", 1)])
+            set_attribute(node, "training_mode", 1)
 
 
 def find_lost_modes(nodes: Sequence[onnx.NodeProto], choice: Choice) -> list[str]:
@@ -75,8 +74,8 @@ def find_lost_modes(nodes: Sequence[onnx.NodeProto], choice: Choice) -> list[str
 def _forgets(node: onnx.NodeProto) -> bool:
     """Whether it is a BatchNormalization whose running statistics are those of one batch: PyTorch's tracing exporter
     writes so what keeps a cumulative average."""
-    said = {a.name: helper.get_attribute_value(a) for a in node.attribute}
-    return node.op_type == "BatchNormalization" and said.get("training_mode") == 1 and said.get("momentum") == 0
+    trains = node.op_type == "BatchNormalization" and attribute(node, "training_mode") == 1
+    return trains and attribute(node, "momentum") == 0
 
 
 def train_dropouts(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], opset: int, every_one: bool) -> list[str]:
@@ -115,7 +114,7 @@ def train_dropouts(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], opse
 def _is_training(node: onnx.NodeProto, known: dict[str, np.ndarray]) -> bool:
     """Whether the node shows that the file is a training export."""
     if node.op_type == "BatchNormalization":
-        return any(a.name == "training_mode" and a.i for a in node.attribute)
+        return bool(attribute(node, "training_mode"))
     return node.op_type == "Dropout" and _trains(node, known)
 
 

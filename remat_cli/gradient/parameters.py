@@ -14,6 +14,7 @@ from remat_cli.errors import BadInput
 from remat_cli.gradient.exported import ADVICE, check_export, first_of, signature_of
 from remat_cli.gradient.tape import FLOATS
 from remat_cli.gradient.ties import tie, tie_alike
+from remat_cli.onnx_graph.attributes import attribute
 from remat_cli.onnx_graph.metadata import said_in
 from remat_cli.onnx_graph.stored import array_of
 from remat_cli.onnx_graph.walk import nodes_within
@@ -99,7 +100,7 @@ def _refuse_folded(graph: onnx.GraphProto, nodes: Sequence[onnx.NodeProto]) -> N
 
 def _shows_training(node: onnx.NodeProto) -> bool:
     """Whether an op shows that the file was exported in training mode."""
-    return node.op_type == "Dropout" or any(a.name == "training_mode" and a.i for a in node.attribute)
+    return node.op_type == "Dropout" or bool(attribute(node, "training_mode"))
 
 
 def _is_weight(tensor: onnx.TensorProto) -> bool:

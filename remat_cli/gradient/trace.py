@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import defs, helper, numpy_helper
+from onnx import defs, numpy_helper
 
 from remat_cli.errors import BadInput
 from remat_cli.gradient import unrolled
@@ -24,6 +24,7 @@ from remat_cli.gradient.sound import check_node
 from remat_cli.gradient.tape import Tape, Taped
 from remat_cli.gradient.tensor import Tensor
 from remat_cli.gradient.upgrade import modernize
+from remat_cli.onnx_graph.attributes import attribute, attributes
 from remat_cli.onnx_graph.sequences import WRITERS, CannotWriteOut, SequenceWriter
 from remat_cli.onnx_graph.walk import has_subgraph
 
@@ -130,7 +131,7 @@ class Tracer:
     def _choose(self, node: onnx.NodeProto, opset: int) -> None:
         """Replace an If whose condition is known by its branch."""
         holds = bool(self.tape.constants[self.known[node.input[0]].name].reshape(()))
-        (branch,) = (a.g for a in node.attribute if a.name == ("then_branch" if holds else "else_branch"))
+        branch = attribute(node, "then_branch" if holds else "else_branch")
         for stored in branch.initializer:
             self.known[stored.name] = self.tape.store(self.tape.fresh(stored.name), numpy_helper.to_array(stored))
         for part in branch.node:
@@ -186,10 +187,9 @@ class Tracer:
         return back
 
     def _step(self, here: onnx.NodeProto) -> Taped:
-        attributes = {a.name: helper.get_attribute_value(a) for a in here.attribute}
         inputs = tuple(Tensor(self.tape, name) if name else None for name in here.input)
         kind = f"{here.domain}.{here.op_type}" if here.domain else here.op_type
-        return Taped(kind, here.name, inputs, (), attributes, here, self.tape)
+        return Taped(kind, here.name, inputs, (), attributes(here), here, self.tape)
 
     def _append(self, node: onnx.NodeProto, here: onnx.NodeProto, step: Taped) -> list[Tensor | None]:
         here.output[:] = [self.tape.fresh(name) if name else "" for name in node.output]
@@ -221,17 +221,16 @@ def _outputs_of(node: onnx.NodeProto) -> list[str]:
     return [name for name in node.output if name]
 
 
-def _specialize(node: onnx.NodeProto, attributes: dict[str, Any]) -> onnx.NodeProto:
+def _specialize(node: onnx.NodeProto, given: dict[str, Any]) -> onnx.NodeProto:
     """A function's node with the caller's attributes filled in."""
     part = deepcopy(node)
     del part.attribute[:]
-    for attribute in node.attribute:
-        if not attribute.ref_attr_name:
-            part.attribute.append(attribute)
-        elif attribute.ref_attr_name in attributes:
-            given = part.attribute.add()
-            given.CopyFrom(attributes[attribute.ref_attr_name])
-            given.name = attribute.name
+    for entry in node.attribute:
+        if not entry.ref_attr_name:
+            part.attribute.append(entry)
+        elif entry.ref_attr_name in given:
+            part.attribute.append(given[entry.ref_attr_name])
+            part.attribute[-1].name = entry.name
     return part
 
 

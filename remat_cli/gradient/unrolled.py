@@ -16,6 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from remat_cli.gradient.tensor import Tensor
 from remat_cli.gradient.tracing import TracerLike
+from remat_cli.onnx_graph.attributes import attribute
 
 UNROLLED_NODES = 20_000  # the most nodes that a loop may become
 Value: TypeAlias = "Tensor | list[str]"  # a tensor, or a sequence's parts
@@ -26,7 +27,7 @@ def write_out(tracer: TracerLike, node: onnx.NodeProto, opset: int) -> bool:
     rounds, goes_on = _number(tracer, node.input[0]), _number(tracer, node.input[1])
     if (node.input[0] and rounds is None) or (node.input[1] and goes_on is None) or not any(node.input[:2]):
         return False
-    (body,) = (attribute.g for attribute in node.attribute if attribute.name == "body")
+    body = attribute(node, "body")
     carried = [_get(tracer, name) for name in node.input[2:]]
     scanned: list[list[str]] = [[] for _ in node.output[len(carried) :]]
     most = UNROLLED_NODES // max(1, len(body.node)) if rounds is None else rounds

@@ -14,6 +14,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
+from remat_cli.onnx_graph.attributes import attributes
 from remat_cli.onnx_graph.stored import FOLDED_ELEMENTS
 
 Array = np.ndarray[Any, Any]
@@ -27,10 +28,10 @@ def fold(
     dtype, shape = types[node.output[0]]
     if node.domain not in ("", "ai.onnx") or prod(shape) > FOLDED_ELEMENTS:
         return None
-    attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    said = attributes(node)
     if node.op_type == "Shape":
         whole = types[node.input[0]][1]
-        return np.array(whole[attributes.get("start", 0) : attributes.get("end")], np.int64)
+        return np.array(whole[said.get("start", 0) : said.get("end")], np.int64)
     if node.op_type == "Size":
         return np.array(prod(types[node.input[0]][1]), np.int64)
     compute = FOLDS.get(node.op_type)
@@ -38,7 +39,7 @@ def fold(
         return None
     try:
         with np.errstate(all="ignore"):
-            result: Array = compute(attributes, [constants[name] for name in node.input])
+            result: Array = compute(said, [constants[name] for name in node.input])
             return np.asarray(result, helper.tensor_dtype_to_np_dtype(dtype)).reshape(shape)
     except (IndexError, KeyError, TypeError, ValueError, ZeroDivisionError):
         return None

@@ -13,6 +13,7 @@ import onnx
 from onnx import helper
 
 from remat_cli.ingest.runtime_types import Partial
+from remat_cli.onnx_graph.attributes import attribute
 from remat_cli.onnx_graph.stored import constant_tensor
 
 BRANCHES = ("then_branch", "else_branch")
@@ -30,7 +31,7 @@ def trips(node: onnx.NodeProto, constants: Mapping[str, np.ndarray]) -> int | No
             return None
         if not begins.all():
             return 0
-    body = next(attribute.g for attribute in node.attribute if attribute.name == "body")
+    body = attribute(node, "body")
     return max(0, int(count.reshape(-1)[0])) if _goes_on(body, constants) else None
 
 
@@ -59,7 +60,7 @@ def body_as_begun(
 
     None if it carries a value that is not a tensor of known rank.
     """
-    body = next(attribute.g for attribute in node.attribute if attribute.name == "body")
+    body = attribute(node, "body")
     known = [kind for kind in carries if kind is not None]
     if len(body.input) != 2 + len(known) or len(known) < len(carries):
         return None
@@ -93,8 +94,7 @@ def taken_branch(node: onnx.NodeProto, constants: Mapping[str, np.ndarray]) -> o
     condition = constants.get(node.input[0]) if node.op_type == "If" and node.input else None
     if condition is None or condition.size != 1:
         return None
-    taken = "then_branch" if condition.all() else "else_branch"
-    found: onnx.GraphProto = next(attribute.g for attribute in node.attribute if attribute.name == taken)
+    found: onnx.GraphProto = attribute(node, "then_branch" if condition.all() else "else_branch")
     return found
 
 
@@ -104,7 +104,6 @@ def settle_branch(node: onnx.NodeProto, constants: Mapping[str, np.ndarray]) -> 
     if branch is None:
         return node
     found = deepcopy(node)
-    for attribute in found.attribute:
-        if attribute.name in BRANCHES:
-            attribute.g.CopyFrom(branch)
+    for name in BRANCHES:
+        attribute(found, name).CopyFrom(branch)
     return found

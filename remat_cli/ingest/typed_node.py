@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import helper
+
+from remat_cli.onnx_graph.attributes import attribute
 
 Type = tuple[int, tuple[int, ...]]
 Types = list[Type | None]
@@ -48,7 +49,7 @@ class TypedNode:
         return None if found is None else tuple(int(x) for x in found.ravel())
 
     def attribute(self, name: str, default: Any) -> Any:
-        return next((helper.get_attribute_value(a) for a in self.node.attribute if a.name == name), default)
+        return attribute(self.node, name, default)
 
 
 Rule = Callable[[TypedNode], Types]

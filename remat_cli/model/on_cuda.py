@@ -12,6 +12,8 @@ from collections.abc import Iterable
 
 import onnx
 
+from remat_cli.onnx_graph.attributes import attribute
+
 NEVER = (
     "Acos",
     "Acosh",
@@ -57,5 +59,5 @@ def without_kernel(model: onnx.ModelProto) -> list[str]:
 
 
 def _is_lopsided(node: onnx.NodeProto) -> bool:
-    pads = next((list(attribute.ints) for attribute in node.attribute if attribute.name == "pads"), [])
+    pads = attribute(node, "pads", [])
     return pads[: len(pads) // 2] != pads[len(pads) // 2 :]

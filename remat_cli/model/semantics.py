@@ -16,6 +16,7 @@ import onnx
 
 from profiles.signature import RECURRENT
 from remat_cli.model.graph import Op
+from remat_cli.onnx_graph.attributes import attribute
 from remat_cli.onnx_graph.walk import nodes_within
 
 STANDARD = ""
@@ -251,7 +252,7 @@ def draws_unseeded(node: onnx.NodeProto) -> bool:
 
 def _trains(node: onnx.NodeProto) -> bool:
     """Whether this is a BatchNormalization in training mode, which overwrites the statistics it is given."""
-    return node.op_type == "BatchNormalization" and any(a.name == "training_mode" and a.i for a in node.attribute)
+    return node.op_type == "BatchNormalization" and bool(attribute(node, "training_mode"))
 
 
 def needs_training_build(node: onnx.NodeProto) -> bool:

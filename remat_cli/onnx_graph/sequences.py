@@ -13,6 +13,8 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from remat_cli.onnx_graph.attributes import attributes
+
 
 class CannotWriteOut(Exception):
     """The length of a sequence, or what is asked of it, is not known; the text says what."""
@@ -127,29 +129,29 @@ def _count(writer: SequenceWriter, node: onnx.NodeProto) -> Iterator[onnx.NodePr
 
 
 def _concat(writer: SequenceWriter, node: onnx.NodeProto) -> Iterator[onnx.NodeProto]:
-    attributes = {attribute.name: attribute.i for attribute in node.attribute}
+    said = attributes(node)
     name, parts = node.output[0], list(writer.parts_of(node.input[0]))
     if not parts:
         raise CannotWriteOut("its sequence is empty")
-    if attributes.get("new_axis"):
-        axes = writer.known.store(f"{name}__axis", np.array([attributes["axis"]], np.int64))
+    if said.get("new_axis"):
+        axes = writer.known.store(f"{name}__axis", np.array([said["axis"]], np.int64))
         rows = [writer.known.new_name(f"{name}__part{number}") for number in range(len(parts))]
         for part, row in zip(parts, rows, strict=True):
             yield helper.make_node("Unsqueeze", [part, axes], [row])
         parts = rows
-    yield helper.make_node("Concat", parts, node.output, node.name, axis=attributes["axis"])
+    yield helper.make_node("Concat", parts, node.output, node.name, axis=said["axis"])
 
 
 def _split(writer: SequenceWriter, node: onnx.NodeProto) -> Iterator[onnx.NodeProto]:
-    attributes = {attribute.name: attribute.i for attribute in node.attribute}
-    name, axis = node.output[0], attributes.get("axis", 0)
+    said = attributes(node)
+    name, axis = node.output[0], said.get("axis", 0)
     shape = writer.known.shape_of(node.input[0])
     if shape is None or not -len(shape) <= axis < len(shape):
         raise CannotWriteOut("the size of what it splits is not known")
     given = len(node.input) > 1 and bool(node.input[1])
     lengths = _lengths(writer.known.constant_of(node.input[1]) if given else np.array(1, np.int64), shape[axis])
     parts = [writer.known.new_name(f"{name}__part{number}") for number in range(len(lengths))]
-    flat = not given and not attributes.get("keepdims", 1)
+    flat = not given and not said.get("keepdims", 1)
     thick = [writer.known.new_name(f"{part}__thin") for part in parts] if flat else parts
     sizes = writer.known.store(f"{name}__split", np.array(lengths, np.int64))
     yield helper.make_node("Split", [node.input[0], sizes], thick, node.name, axis=axis)

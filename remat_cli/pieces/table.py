@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from remat_cli.model.graph import Graph, Op
 from remat_cli.model.signatures import small_constants
+from remat_cli.onnx_graph.attributes import spelled
 from remat_cli.pieces.rows import along_axes, attention, places, pointwise, products, windows
 from remat_cli.pieces.ways import Call, Row, Way
 
@@ -78,5 +79,4 @@ class Table:
 def kind_of(graph: Graph, op: Op) -> Kind:
     """What op it is, with its attributes and the types and shapes of its operands."""
     operands = tuple((graph.values[name].dtype, graph.values[name].shape) if name else None for name in op.inputs)
-    said = sorted(entry.SerializeToString(deterministic=True) for entry in op.node.attribute)
-    return op.domain, op.op_type, tuple(said), operands, tuple(map(bool, op.outputs))
+    return op.domain, op.op_type, spelled(op.node), operands, tuple(map(bool, op.outputs))

@@ -18,6 +18,7 @@ from profiles.running import CannotRun, failures
 from profiles.strict import strict_options
 from remat_cli.model.graph import Graph, Op
 from remat_cli.model.signatures import feeds_of, ops_of, small_constants
+from remat_cli.onnx_graph.attributes import spelled
 from remat_cli.pieces.cutting import Cut, Cutting
 from remat_cli.pieces.regions import Links, Region
 from remat_cli.pieces.table import Allowed, Kind, kind_of
@@ -84,9 +85,8 @@ class _Trial:
 
     def _kernel(self, cut: Cut, node: onnx.NodeProto) -> object:
         """What a piece runs: pieces of one length do the same."""
-        said = tuple(sorted(entry.SerializeToString(deterministic=True) for entry in node.attribute))
         lengths = (part and part[1] - part[0] for part in (*cut.inputs, *cut.outputs))
-        return said, tuple(lengths), tuple(name for name in node.input if name in self.stored)
+        return spelled(node), tuple(lengths), tuple(name for name in node.input if name in self.stored)
 
     def _same_piece(self, whole: Mapping[int, Any], feeds: Mapping[str, Any], cut: Cut, node: onnx.NodeProto) -> bool:
         parts = {

@@ -13,9 +13,9 @@ from math import gcd, lcm
 from typing import Any
 
 import numpy as np
-from onnx import helper
 
 from remat_cli.model.graph import Op
+from remat_cli.onnx_graph.attributes import attribute
 
 Range = tuple[int, int]
 Shape = tuple[int, ...]
@@ -112,8 +112,7 @@ class Call:
     opset: int
 
     def get(self, name: str, default: Any = None) -> Any:
-        found = next((entry for entry in self.op.node.attribute if entry.name == name), None)
-        return default if found is None else helper.get_attribute_value(found)
+        return attribute(self.op.node, name, default)
 
     def given(self, place: int) -> bool:
         return place < len(self.reads) and self.reads[place] is not None

@@ -18,6 +18,7 @@ from onnx import helper, numpy_helper
 
 from remat_cli.ingest.shapes import size_of
 from remat_cli.model.graph import Graph, Op, Value
+from remat_cli.onnx_graph.attributes import attribute, drop_attribute, set_attribute
 from remat_cli.pieces.cutting import Cut, Cutting
 from remat_cli.pieces.ways import Range, Shape, Way
 
@@ -144,7 +145,7 @@ class Writer:
         if total.through is not None and before is not None:
             inputs = [*node.input, ""][: total.through]
             node.input[:] = [*inputs, before]
-            _set(node, "beta", 1.0)
+            set_attribute(node, "beta", 1.0)
         if total.through is not None or before is None:
             node.output[:] = [end]
             self._part(node, op, piece)
@@ -178,11 +179,9 @@ class Writer:
 
     def _as_sum(self, node: onnx.NodeProto, op: Op) -> None:
         """A mean's pieces are sums, whose axes are an input."""
-        axes = next((list(entry.ints) for entry in node.attribute if entry.name == "axes"), None)
+        axes = attribute(node, "axes")
         node.op_type = "ReduceSum"
-        kept = [entry for entry in node.attribute if entry.name != "axes"]
-        del node.attribute[:]
-        node.attribute.extend(kept)
+        drop_attribute(node, "axes")
         if axes is not None:
             node.input[:] = [node.input[0], self._constant(np.array(axes, np.int64))]
 
@@ -220,15 +219,9 @@ def _repad(node: onnx.NodeProto, way: Way, made: Range) -> None:
     before, after = slide.padding(made)
     pads = list(slide.pads)
     pads[place], pads[place + rank] = before, max(0, after)
-    _set(node, "auto_pad", "NOTSET")
-    _set(node, "pads", pads)
+    set_attribute(node, "auto_pad", "NOTSET")
+    set_attribute(node, "pads", pads)
     if slide.transposed:
-        given = next((list(entry.ints) for entry in node.attribute if entry.name == "output_padding"), [0] * rank)
+        given = list(attribute(node, "output_padding", [0] * rank))
         given[place] = max(0, -after)
-        _set(node, "output_padding", given)
-
-
-def _set(node: onnx.NodeProto, name: str, value: object) -> None:
-    kept = [entry for entry in node.attribute if entry.name != name]
-    del node.attribute[:]
-    node.attribute.extend([*kept, helper.make_attribute(name, value)])
+        set_attribute(node, "output_padding", given)

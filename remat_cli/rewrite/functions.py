@@ -17,7 +17,8 @@ from onnx import helper
 from remat_cli.model import semantics
 from remat_cli.model.graph import Graph, Op
 from remat_cli.model.kernel_kinds import kind_of
-from remat_cli.onnx_graph.walk import has_subgraph, subgraphs
+from remat_cli.onnx_graph.orders import edges
+from remat_cli.onnx_graph.walk import captures, has_subgraph
 from solvers.methods.mincut.groups import fused
 from solvers.methods.mincut.tangents import following
 from solvers.methods.mincut.traffic import FUSIBLE, seam_of
@@ -106,20 +107,12 @@ def _kind(op: Op | None, node: onnx.NodeProto) -> Kind:
 
 
 def _sources(nodes: Sequence[onnx.NodeProto]) -> list[list[int]]:
-    maker = {name: place for place, node in enumerate(nodes) for name in node.output if name}
-    return [
-        sorted({maker[name] for name in _reads(node) if name in maker} - {place}) for place, node in enumerate(nodes)
-    ]
+    reads = edges([_reads(node) for node in nodes], [node.output for node in nodes])
+    return [sorted(set(sources) - {place}) for place, sources in enumerate(reads)]
 
 
-def _reads(node: onnx.NodeProto) -> list[str]:
-    """The values that a node reads, its subgraphs included; names that a subgraph defines itself are never in the
-    graph."""
-    found = [name for name in node.input if name]
-    for inner in subgraphs(node):
-        found += [name for one in inner.node for name in _reads(one)]
-        found += [output.name for output in inner.output]
-    return found
+def _reads(node: onnx.NodeProto) -> tuple[str, ...]:
+    return (*node.input, *captures(node))
 
 
 def _call(

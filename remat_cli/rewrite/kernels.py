@@ -16,6 +16,7 @@ from itertools import accumulate
 
 import onnx
 
+from remat_cli.onnx_graph.attributes import attribute
 from remat_cli.onnx_graph.stored import array_of
 from remat_cli.onnx_graph.walk import static_shape, subgraphs
 
@@ -71,7 +72,7 @@ class Numbered:
         given = [self.constants.get(name) for name in node.input[1:]]
         if node.op_type == "Slice":
             return [_hash("part", base, _slice(shape, given))]
-        axis = next((entry.i for entry in node.attribute if entry.name == "axis"), 0) % len(shape)
+        axis = attribute(node, "axis", 0) % len(shape)
         sizes = given[0] if given else [(self.shapes.get(name) or (0,) * len(shape))[axis] for name in node.output]
         ends = list(accumulate(sizes or ()))
         if not ends or ends[-1] != shape[axis]:

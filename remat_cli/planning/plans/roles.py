@@ -18,6 +18,7 @@ from remat_cli.ingest.phases import FLOATS, find_loss
 from remat_cli.model import semantics
 from remat_cli.model.graph import Graph, Op
 from remat_cli.model.kernel_kinds import kind_of
+from remat_cli.onnx_graph.attributes import spelled
 from remat_cli.onnx_graph.metadata import said_in
 from solvers.problem import Kind
 
@@ -196,9 +197,8 @@ class _Reading:
         same: dict[str, str] = {}
         seen: dict[object, Op] = {}
         for op in self.graph.ops:
-            settings = sorted(attribute.SerializeToString(deterministic=True) for attribute in op.node.attribute)
             reads = [same.get(name, name) for name in (*op.inputs, *op.captures)]
-            first = seen.setdefault((op.domain, op.op_type, tuple(settings), tuple(reads)), op)
+            first = seen.setdefault((op.domain, op.op_type, spelled(op.node), tuple(reads)), op)
             if first is not op and not semantics.runs_once(op):
                 same.update((copy, one) for copy, one in zip(op.outputs, first.outputs, strict=False) if copy and one)
         return ((copy, first) for copy, first in same.items() if copy not in self.graph.outputs)

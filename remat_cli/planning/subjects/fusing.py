@@ -16,6 +16,7 @@ from profiles.running import CannotRun
 from remat_cli.errors import BadInput
 from remat_cli.model.graph import Graph, Op
 from remat_cli.model.problem_of import Named
+from remat_cli.onnx_graph.attributes import spelled
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.runtime.optimized import LAYOUTS, optimize
 from solvers.problem import Problem
@@ -77,8 +78,7 @@ def inner_values(graph: Graph, provider: str = "cpu") -> frozenset[str]:
 
 
 def _computes(op: Op) -> tuple[object, ...]:
-    attributes = tuple(sorted(entry.SerializeToString(deterministic=True) for entry in op.node.attribute))
-    return op.domain, op.op_type, op.inputs, attributes
+    return op.domain, op.op_type, op.inputs, spelled(op.node)
 
 
 def find_fused_kernels(graph: Graph, provider: str = "cpu") -> dict[str, int]:
