@@ -16,7 +16,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from remat_cli.runtime.session import session
+from remat_cli.runtime.session import session_of
 
 Feeds = dict[str, Any]
 
@@ -47,7 +47,7 @@ def initial(net: Path, step: Path) -> Feeds:
 
 def train(net: Path, step: Path, steps: int) -> list[float]:
     """The loss at each step."""
-    runner = session(step)
+    runner = session_of(str(step), step.parent)
     outputs = [output.name for output in runner.get_outputs()]
     shape = next(i.shape for i in runner.get_inputs() if i.name == "input")
     state, losses = initial(net, step), []

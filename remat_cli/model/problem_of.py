@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import chain, combinations_with_replacement
 from math import prod
 
+import numpy as np
+
 from remat_cli.model import semantics
 from remat_cli.model.graph import Graph, Op
 from remat_cli.model.kernel_kinds import kind_of
@@ -143,19 +145,13 @@ def _early(graph: Graph, op: Op, workspace: int) -> tuple[int, ...]:
     shapes = [graph.values[name].shape for name in op.inputs]
     result = graph.values[op.outputs[0]]
     element = result.bytes // max(1, prod(result.shape))
-    return tuple(element * prod(_broadcast(shapes[0], shape)) for shape in shapes[1:])
+    return tuple(element * prod(np.broadcast_shapes(shapes[0], shape)) for shape in shapes[1:])
 
 
 def _split_into(rest: int, pieces: Sequence[int]) -> tuple[int, ...]:
     """The rest of a workspace: one or two of the same blocks again, if it has exactly their bytes."""
     pairs = chain(combinations_with_replacement(pieces, 1), combinations_with_replacement(pieces, 2))
     return next((pair for pair in pairs if sum(map(rounded, pair)) == rest), (rest,))
-
-
-def _broadcast(one: Sequence[int], two: Sequence[int]) -> tuple[int, ...]:
-    rank = max(len(one), len(two))
-    pairs = zip((1,) * (rank - len(one)) + tuple(one), (1,) * (rank - len(two)) + tuple(two), strict=True)
-    return tuple(b if a == 1 else a for a, b in pairs)
 
 
 def _pairs(op: Op, number: Mapping[str, int], places: semantics.Places) -> tuple[tuple[int, int], ...]:

@@ -24,17 +24,13 @@ from solvers.placement.largest import Placement
 SILENT_LEVEL = 3  # of the runtime's levels: only errors are printed
 
 
-def session(path: str | Path, providers: Sequence[Any] = ("CPUExecutionProvider",)) -> Any:
-    """A strict session on a rewritten model, in the runtime's own arena."""
-    return _strict(str(path), strict_options(), providers)
-
-
 def session_of(
     model: bytes | str, folder: Path, providers: Sequence[Any] = ("CPUExecutionProvider",), threads: int = 0
 ) -> Any:
     """A strict session on a model, in memory or at a path, whose external tensors lie in `folder`. `threads`: 0 means
     all cores."""
-    return _strict(model, _beside(folder, threads), providers)
+    quiet_runtime()
+    return cuda.session(model, _beside(folder, threads), providers)
 
 
 def by_default_of(
@@ -52,11 +48,6 @@ def _beside(folder: Path, threads: int, options: Any = None) -> Any:
     options.intra_op_num_threads = threads
     options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
     return options
-
-
-def _strict(model: str | bytes, options: Any, providers: Sequence[Any]) -> Any:
-    quiet_runtime()
-    return cuda.session(model, options, providers)
 
 
 def split_chunks(provider: str = PROVIDERS["cpu"]) -> None:
@@ -133,7 +124,7 @@ def _planned(
     quiet_runtime()
     if library() is None:
         warnings.warn(MISSING, stacklevel=3)
-        return _strict(model, options, [PROVIDERS[device]])
+        return cuda.session(model, options, [PROVIDERS[device]])
     from remat_cli.runtime.planned import PlannedSession
 
     return PlannedSession(model, placement, device, options, weights)

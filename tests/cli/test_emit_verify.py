@@ -14,7 +14,7 @@ from onnx import numpy_helper
 
 from remat_cli.formats import planfile
 from remat_cli.planning.plans.points import Point
-from remat_cli.runtime.session import session
+from remat_cli.runtime.session import session_of
 from remat_cli.saying.showing import shown
 from solvers.problem import Status
 from tests.cli.running import Command
@@ -299,7 +299,7 @@ def test_external_data_goes_along(data: Path, tmp_path: Path, remat: Command) ->
         for name, tensor in weights.items():
             np.testing.assert_array_equal(numpy_helper.to_array(found[name]), numpy_helper.to_array(tensor))
     assert target.stat().st_size < 200_000
-    assert session(target).get_outputs()
+    assert session_of(str(target), target.parent).get_outputs()
     ran = remat("verify", tmp_path / "in" / "m.plan.json", "--model", target, "--json").object
     assert ran["strict"]["differs"] == []
     (tmp_path / "other").mkdir()

@@ -34,7 +34,7 @@ def fed(path: Path, seed: int = 0) -> dict[str, Any]:
 
 
 def stock(path: Path, given: dict[str, Any]) -> list[Any]:
-    return sessions.session(path).run(None, given)
+    return sessions.session_of(str(path), path.parent).run(None, given)
 
 
 def same(ours: list[Any], theirs: list[Any]) -> bool:
@@ -121,7 +121,7 @@ def test_two_plans_in_threads_beside_sessions_without() -> None:
     given = {path: [fed(path, seed) for seed in range(3)] for path in (UNET, CNN)}
     expected = {path: [stock(path, one) for one in given[path]] for path in given}
     planned = {path: sessions.planned(path) for path in given}
-    plain = sessions.session(CNN)
+    plain = sessions.session_of(str(CNN), CNN.parent)
     for path, one in planned.items():
         one.run(None, given[path][0])
 
