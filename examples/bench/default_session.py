@@ -17,7 +17,7 @@ import onnxruntime
 
 from remat_cli.model.sessions import DEFAULT
 from remat_cli.model.signatures import feeds_of, ops_of
-from remat_cli.planning.loading import given_subject
+from remat_cli.planning.loading import load_subject
 from remat_cli.planning.search.once import more_once, run_once
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.same_kernels import rewrite_surely
@@ -68,7 +68,7 @@ def same(before: list[list[Any]] | None, after: list[list[Any]] | None) -> bool:
 def tried(seed: int) -> dict[str, Any]:
     share = (0.05, 0.1, 0.3)[seed % 3]
     given = fusing_model(seed)
-    subject = given_subject(given, None, {}, DEFAULT)
+    subject = load_subject(given, None, {}, DEFAULT)
     model, plain, once = kept(subject, seed, share)
     feeds = feeds_of(subject.graph, ops_of(subject.graph), seed)
     before = by_default(given, feeds)

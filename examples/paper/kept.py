@@ -14,7 +14,7 @@ from typing import Any
 from remat_cli.actions.profiling import ProfileQuestion, profile
 from remat_cli.gradient.training import Options, training_graph
 from remat_cli.model.sessions import STRICT, Session
-from remat_cli.planning.loading import given_subject
+from remat_cli.planning.loading import load_subject
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.zoo.build import build
 
@@ -28,7 +28,7 @@ def step_of(name: str, device: str = "v100", session: Session = STRICT, **settin
         forward = build(name, weights="inputs", **settings)
         path.write_bytes(training_graph(forward, Options()).SerializeToString())
         costs = profile(path, ProfileQuestion(estimate=device, cached=False), lambda _: None).costs
-        return given_subject(path, costs, {}, session)
+        return load_subject(path, costs, {}, session)
 
 
 def asked_for(networks: Iterable[str], seconds: float) -> tuple[list[str], float]:

@@ -86,7 +86,7 @@ def _open_end(node: onnx.NodeProto, constants: Mapping[str, np.ndarray]) -> bool
 
 def branches_of(node: onnx.NodeProto) -> list[onnx.GraphProto]:
     """Both branches of an If; none of any other op."""
-    return [attribute.g for attribute in node.attribute if attribute.name in BRANCHES] if node.op_type == "If" else []
+    return [entry.g for entry in node.attribute if entry.name in BRANCHES] if node.op_type == "If" else []
 
 
 def taken_branch(node: onnx.NodeProto, constants: Mapping[str, np.ndarray]) -> onnx.GraphProto | None:
