@@ -95,7 +95,7 @@ inline std::tuple<Owned<Node, Step>, i64> anneal(const Arrays& arrays, Order ord
                                                  Cooling cooling, Kept kept, Halt halt) {
     const Tables t(arrays);
     i64 slots = slots_for(t, 2 * t.nodes());
-    if (order.size > slots / 4) slots = slots_for(t, 2 * (order.size - 1));
+    if (order.size > slots / GAP) slots = slots_for(t, 2 * (order.size - 1));
     State s = loaded(t, order, slots, {budget, roof}, peak, kept, cooling.seed);
     const Record record = descend(t, s, cooling, halt);
     const Order best = record.length ? Order(record.steps.first(record.length)) : order;

@@ -51,7 +51,8 @@ class Borrowed {
         Py_buffer one;
         if (PyObject_GetBuffer(object, &one, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | written)) throw Raised();
         const char* format = one.format ? one.format : "B";
-        if (one.itemsize != sizeof(T) || one.ndim != dimensions || !std::strchr(formats, format[std::strlen(format) - 1])) {
+        if (one.itemsize != sizeof(T) || one.ndim != dimensions || std::strlen(format) != 1 ||
+            !std::strchr(formats, *format)) {
             PyErr_Format(PyExc_TypeError, "an array of %d dimensions and format '%s', not one of %d and '%s'", one.ndim,
                          format, dimensions, formats);
             PyBuffer_Release(&one);

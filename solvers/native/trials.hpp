@@ -7,6 +7,13 @@
 
 namespace remat::trials {
 
+// What indexes an array by nodes: a node, and neither a number of another kind nor a plain one.
+template <class At, class = void>
+constexpr bool is_index = false;
+template <class At>
+constexpr bool is_index<At, std::void_t<decltype(Array<i64, Node>()[At()])>> = true;
+static_assert(is_index<Node> && !is_index<Value> && !is_index<annealing::Slot> && !is_index<i64>);
+
 // What the generator draws: integers below a bound, or with the bound 0 numbers from 0 to 1.
 inline Owned<double> drawn(i64 seed, i64 count, i64 bound) {
     Random random(seed);
