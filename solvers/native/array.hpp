@@ -47,22 +47,19 @@ constexpr None NONE{};
 template <class Kind>
 constexpr bool exists(Kind one) { return i64(one) >= 0; }
 
-// The numbers from `first` up to, not including, `end`; or down to it.
+// The numbers from `first` up to, not including, `end`; or down to it. A range is its own iterator.
 template <class At, int BY = 1>
 class Range {
   public:
     Range(At first, At end) : first_(first), end_(end) {}
     explicit Range(i64 count) : Range(At(0), At(count)) {}
 
-    struct Place {
-        At at;
+    Range begin() const { return *this; }
+    Range end() const { return {end_, end_}; }
+    At operator*() const { return first_; }
+    void operator++() { first_ = first_ + BY; }
+    bool operator!=(const Range& other) const { return first_ != other.first_; }
 
-        At operator*() const { return at; }
-        void operator++() { at = at + BY; }
-        bool operator!=(Place other) const { return at != other.at; }
-    };
-    Place begin() const { return {first_}; }
-    Place end() const { return {end_}; }
     Range<At, -BY> backwards() const { return {end_ - BY, first_ - BY}; }
 
   private:

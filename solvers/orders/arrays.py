@@ -50,19 +50,19 @@ def arrays_of(problem: Problem) -> Arrays:
     users_at, users = rows(problem.readers())
     count = len(problem.sizes)
     return Arrays(
-        cost=_ints([node.cost for node in nodes]),
-        workspace=_ints([node.workspace for node in nodes]),
+        cost=ints([node.cost for node in nodes]),
+        workspace=ints([node.workspace for node in nodes]),
         once=np.array([node.once for node in nodes], dtype=np.bool_),
         backward=np.array([node.backward for node in nodes], dtype=np.bool_),
         reads_at=reads_at,
         reads=reads,
         writes_at=writes_at,
         writes=writes,
-        view_of=_ints([_base(node, write) for node in nodes for write in node.writes]),
+        view_of=ints([_base(node, write) for node in nodes for write in node.writes]),
         over_at=over_at,
         over=over,
-        size=_ints(problem.sizes),
-        writer=_ints(problem.writers()),
+        size=ints(problem.sizes),
+        writer=ints(problem.writers()),
         users_at=users_at,
         users=users,
         output=_flags(problem.outputs, count),
@@ -75,7 +75,7 @@ def arrays_of(problem: Problem) -> Arrays:
 def rows(lists: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
     starts = np.zeros(len(lists) + 1, dtype=np.int64)
     starts[1:] = np.cumsum([len(row) for row in lists], dtype=np.int64)
-    return starts, _ints([item for row in lists for item in row])
+    return starts, ints([item for row in lists for item in row])
 
 
 def _base(node: Node, write: int) -> int:
@@ -83,7 +83,7 @@ def _base(node: Node, write: int) -> int:
     return NO_VIEW if base is None else base
 
 
-def _ints(items: Sequence[int]) -> Ints:
+def ints(items: Sequence[int]) -> Ints:
     return np.array(items, dtype=np.int64)
 
 

@@ -31,7 +31,7 @@ class Frontier {
         At take() { return waiting[--count]; }
     };
 
-    Search begin() { return {met_, waiting_, ++number_}; }
+    Search start() { return {met_, waiting_, ++number_}; }
 
   private:
     Owned<i64, At> met_;  // the number of the last search that met it

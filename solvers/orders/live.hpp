@@ -94,7 +94,7 @@ class Live {
     void evict(Value value) {
         drop(value);
         const Node use = next_use_[value];
-        auto search = values_.begin();
+        auto search = values_.start();
         search.put(value);
         while (!search.is_over())
             for (Value read : arrays_.reads[arrays_.writer[search.take()]]) {
@@ -181,7 +181,7 @@ class Live {
 
     // Whatever would be rebuilt through `value` has another recompute cost now.
     void make_stale(Value value, bool cheaper) {
-        auto search = values_.begin();
+        auto search = values_.start();
         search.put(value);
         while (!search.is_over()) {
             looked += 1;
@@ -207,7 +207,7 @@ class Live {
     // Find what rebuilding a value takes; no more is counted than shows that it is over `most`.
     void find_recompute_cost(Value value, double most) {
         double total = 0.0;
-        auto search = nodes.begin();
+        auto search = nodes.start();
         search.meet(arrays_.writer[value]);
         search.put(arrays_.writer[value]);
         for (i64 count = 0; !search.is_over() && count < CLOSURE && total <= most; count++) {

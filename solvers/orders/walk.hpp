@@ -82,7 +82,7 @@ class Walk {
 
     // The nodes to run again before `reads` are all there, in an order in which they can run.
     Array<Node> missing_for(Array<const Value> reads) {
-        auto search = live_.nodes.begin();
+        auto search = live_.nodes.start();
         i64 count = 0;
         for (Value read : reads) {
             const Node writer = arrays_.writer[read];

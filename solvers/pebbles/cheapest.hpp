@@ -84,7 +84,7 @@ class Cheapest {
     // What the nodes cost that must be run at least once before these copies are there.
     i64 cost_left(const Bits& bits) {
         i64 total = 0;
-        auto asked = asked_.begin();
+        auto asked = asked_.start();
         const auto ask_for = [&](Bit bit) {
             if (!given_[bit] && asked.meet(t.writer[bit])) asked.put(t.writer[bit]);
         };

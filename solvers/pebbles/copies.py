@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.orders.arrays import NO_VIEW, Arrays, Ints, arrays_of, rows
+from solvers.orders.arrays import NO_VIEW, Arrays, Ints, arrays_of, ints, rows
 from solvers.orders.blocks import Blocks
 from solvers.problem import RESIDENT, Problem
 
@@ -85,22 +85,22 @@ class Copies:
         base = [blocks.base.get(v) for v in range(len(problem.sizes))]
         return Tables(
             problem=arrays_of(problem),
-            value=_ints(value),
-            writer=_ints([self.writer[v] for v in value]),
-            bytes=_ints([0 if own else problem.sizes[v] for v, own in zip(value, shared, strict=True)]),
+            value=ints(value),
+            writer=ints([self.writer[v] for v in value]),
+            bytes=ints([0 if own else problem.sizes[v] for v, own in zip(value, shared, strict=True)]),
             last=np.arange(len(value)) >= len(self.ordinary),
             shared=np.array(shared, np.bool_),
-            ordinary_bit=_ints([self.ordinary_bit.get(v, _NONE) for v in range(len(problem.sizes))]),
-            last_bit=_ints([self.last_bit.get(v, _NONE) for v in range(len(problem.sizes))]),
+            ordinary_bit=ints([self.ordinary_bit.get(v, _NONE) for v in range(len(problem.sizes))]),
+            last_bit=ints([self.last_bit.get(v, _NONE) for v in range(len(problem.sizes))]),
             reads_at=reads_at,
             reads=reads,
             writes_at=writes_at,
             writes=writes,
-            plain=_ints([self._plain(index) for index in count]),
-            weight=_ints(_weights(problem, blocks)),
-            base=_ints([NO_VIEW if one is None else one for one in base]),
-            root=_ints(blocks.root),
-            floor=_ints(blocks.floor),
+            plain=ints([self._plain(index) for index in count]),
+            weight=ints(_weights(problem, blocks)),
+            base=ints([NO_VIEW if one is None else one for one in base]),
+            root=ints(blocks.root),
+            floor=ints(blocks.floor),
             needed=_words(problem, self.writer),
         )
 
@@ -110,10 +110,6 @@ class Copies:
         if all(self.blocks.owns(node, write) and write not in problem.optional for write in node.writes):
             return sum(problem.sizes[write] for write in node.writes)
         return _NONE
-
-
-def _ints(items: Sequence[int]) -> Ints:
-    return np.array(items, np.int64)
 
 
 def needed(problem: Problem, writer: Sequence[int]) -> list[int]:

@@ -138,7 +138,7 @@ def test_an_array_of_another_type_is_refused(name: str) -> None:
         if array.itemsize > 1:
             others.append(array.astype(array.dtype.newbyteorder()))
         for other in others:
-            with pytest.raises(TypeError, match="dimensions and format|bytes-like|buffer"):
+            with pytest.raises(TypeError, match=r"dimensions and format|bytes-like|buffer"):
                 call(name, with_other(copied(GOOD[name][0]), at, other))
 
 
