@@ -59,16 +59,21 @@ def graph_as_seen(read: Read, dims: Dims, device: Device, fed: Mapping[str, Any]
 def words(graph: Graph, given: Collection[str], fed: str = "random inputs") -> str:
     """What of the graph is as other data may not have it; `given`: the sizes that were stated. `fed`: what was seen
     to make it so."""
-    sizes = [f"{name}={size}" for name, size in graph.dims.items() if name not in given and _is_made_by_op(name, graph)]
+    sizes = [f"{name}={size}" for name, size in graph.dims.items() if name not in given and not _is_given(name, graph)]
     inside = [f"what {op.op_type} {op.name!r} works in" for op in graph.ops if op.name in graph.by_data]
     inside[NAMED_OPS:] = [f"{len(inside) - NAMED_OPS} more"] if len(inside) > NAMED_OPS else []
     seen = [f"sizes ({' '.join(f'--dim {size}' for size in sizes)})"] if sizes else []
     return f"{AS_SEEN.format(fed)}{', '.join([*seen, *inside])}" if seen or inside else ""
 
 
-def _is_made_by_op(dim: str, graph: Graph) -> bool:
+def of_inputs(graph: Graph) -> dict[str, int]:
+    """The sizes that inputs have, without those that had to be seen."""
+    return {name: size for name, size in graph.dims.items() if _is_given(name, graph)}
+
+
+def _is_given(dim: str, graph: Graph) -> bool:
     value, place, _ = dim.rpartition(":")
-    return bool(place) and value in graph.values and value not in graph.inputs
+    return not place or value not in graph.values or value in graph.inputs
 
 
 def _see_sizes(unknown: UnknownSize, dims: Dims, device: Device, fed: Mapping[str, Any] | None) -> dict[str, int]:
@@ -99,6 +104,9 @@ def _run(graph: Graph, places: Places, device: Device, fed: Mapping[str, Any] | 
     """The sizes of values along axes in a run; none where it does not run."""
     ops = ops_of(graph)
     asked = deepcopy(graph.model)
+    del asked.graph.value_info[:]
+    for size in (dim for given in asked.graph.input for dim in given.type.tensor_type.shape.dim):
+        size.Clear()  # feeds have it, and a branch that they do not take may not go with it
     names = list(dict.fromkeys(name for name, _ in places))
     del asked.graph.output[:]
     asked.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)

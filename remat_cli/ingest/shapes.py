@@ -283,11 +283,12 @@ class _Walk:
         return dtype, tuple(self.stated.get(key, size) for key, size in zip(keys, sizes, strict=True))
 
     def _of_other_ranks(self, node: onnx.NodeProto, name: str) -> Partial | None:
-        """The type of what the branches of an If make in several ranks: of that one whose sizes are stated."""
+        """The type of what the branches of an If make in several ranks, or where one does not go with these sizes: that
+        whose sizes are stated."""
         place = list(node.output).index(name)
         made = [self._of_branch(branch, self.types, self.constants).get(place) for branch in branches_of(node)]
         kinds = {kind[0] for kind in made if kind is not None}
-        if len(kinds) != 1 or None in made:
+        if len(kinds) != 1:
             return None
         rank = next(axis for axis in count() if f"{name}:{axis}" not in self.stated)
         if not rank:

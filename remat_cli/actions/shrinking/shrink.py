@@ -16,6 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from remat_cli.actions.pieces_asked import AUTO, EXACT, OFF
+from remat_cli.actions.seeing import of_inputs
 from remat_cli.actions.shrinking.asked import MAX_SLOWER, ShrinkListeners, ShrinkQuestion
 from remat_cli.actions.shrinking.child import LEAN as LEAN_SESSION
 from remat_cli.actions.shrinking.child import STOCK as STOCK_SESSION
@@ -125,8 +126,7 @@ class Shrinking:
     def _plan(self, graph: Graph, search: _Search) -> None:
         if self._is_over(search):
             return
-        free = Free(load(self.model)[0], graph.dims) if self.asked.also else None
-        whole = fused(self.model, graph, self.folder, self.checks_layouts, free and free.given)
+        free, whole = self._whole(graph)
         attempt = _Attempt(WHOLE, Wanted(OFF), WHOLE_SHARE, free)
         self._try(search, unmeasured(whole, search.feeds, free.sizes if free else {}), attempt)
         if free is not None or self._is_over(search):  # pieces are of one size
@@ -141,6 +141,18 @@ class Shrinking:
             self._try_fewer(search, subject)
         elif not tried.outputs.same and search.trials.is_same(SessionOf(plain, STRICT), self.clock):
             self._try(search, whole_norms, _Attempt("in exact pieces", Wanted(EXACT, slower), LAST_SHARE))
+
+    def _whole(self, graph: Graph) -> tuple[Free | None, Path]:
+        """The model fused for whole ops. Its dimensions stay free for several sizes, and where a branch that these
+        inputs do not take does not go with their sizes."""
+        free = Free(load(self.model)[0], of_inputs(graph))
+        if not self.asked.also:
+            try:
+                return None, fused(self.model, graph, self.folder, self.checks_layouts)
+            except BadInput:
+                if not free.sizes:
+                    raise
+        return free, fused(self.model, graph, self.folder, self.checks_layouts, free.given)
 
     def _try_fewer(self, search: _Search, subject: Subject) -> None:
         """Ever fewer pieces that hold more, until they are in time."""

@@ -253,6 +253,27 @@ def test_sizes_that_depend_on_data_are_planned_as_the_feeds_make_them(tmp_path: 
     assert subject.graph.values["y"].shape == (1, 3)
 
 
+@pytest.mark.slow
+def test_a_branch_that_is_not_taken_need_not_go_with_the_sizes(tmp_path: Path) -> None:
+    """onnxruntime loads the model with free dimensions alone: with these it finds fault in the other branch."""
+    made, info = onnx.helper.make_node, onnx.helper.make_tensor_value_info
+    stored = [onnx.numpy_helper.from_array(np.ones((size, 2), np.float32), f"w{size}") for size in (3, 5)]
+    branches = [
+        onnx.helper.make_graph([made("MatMul", ["x", f"w{size}"], [f"y{size}"])], "b", [], [info(f"y{size}", 1, None)])
+        for size in (3, 5)
+    ]
+    nodes = [made("If", ["go"], ["y"], then_branch=branches[0], else_branch=branches[1]), made("Relu", ["y"], ["z"])]
+    inputs = [info("x", 1, ["n", "m"]), info("go", onnx.TensorProto.BOOL, [])]
+    graph = onnx.helper.make_graph(nodes, "either", inputs, [info("z", 1, None)], stored)
+    path = tmp_path / "m.onnx"
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=8), path)
+    feeds = {"x": np.full((4, 3), 2, np.float32), "go": np.array(True)}
+    found = remat.shrink(path, feeds=feeds, max_slower="10000%", time_limit="10m", cache=False)
+    assert not found.refused
+    assert found.tried[2].ran
+    assert found.tried[2].outputs.near
+
+
 def test_layouts_of_another_processor_are_refused(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Weights that lie in other blocks would give other results, without a word."""
     plan = remat.solve(model, minimize="peak", work_limit=10, cache=False)
