@@ -36,6 +36,7 @@ struct Arrays {
                         resident);
     }
 
+    // Of lengths alone: what the arrays name is believed to be as `arrays_of` made it, or each call would take longer.
     void check() const {
         require(all_as_long(nodes(), workspace, once, backward) && reads.are(nodes()) && writes.are(nodes()) &&
                     view_of.size == writes.items.size && over.are(writes.items.size) && users.are(values()) &&
