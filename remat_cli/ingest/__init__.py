@@ -14,6 +14,7 @@ from pathlib import Path
 import onnx
 
 from remat_cli.errors import BadInput
+from remat_cli.ingest.defaults import give_misread_defaults
 from remat_cli.ingest.dims import bind, refuse_unused
 from remat_cli.ingest.expand import expand
 from remat_cli.ingest.names import name_nodes, sort_nodes
@@ -56,6 +57,7 @@ def graph_of(model: onnx.ModelProto, path: Path, digest: str = "", dims: Mapping
     if expanded:
         model = written_out
         sort_nodes(model.graph, path)
+    give_misread_defaults(model)
     proto = model.graph
     name_nodes(proto)
     try:

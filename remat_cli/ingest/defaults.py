@@ -1,6 +1,6 @@
-"""Writes defaults into the calls of functions that leave an attribute out.
+"""Writes defaults into nodes that leave an attribute out.
 
-Invariant: afterwards a call means the same to tools that ignore defaults, such as onnx's own inliner.
+Invariant: afterwards a node means the same to tools that ignore defaults, such as onnx's own inliner.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 import onnx
 
 from remat_cli.onnx_graph.functions import FunctionKey
+from remat_cli.onnx_graph.opsets import opset_of
 from remat_cli.onnx_graph.walk import nodes_within
 
 
@@ -32,6 +33,16 @@ def give_defaults(model: onnx.ModelProto) -> str | None:
             if missing := handed - {attribute.name for attribute in call.attribute}:
                 return min(missing)
     return None
+
+
+def give_misread_defaults(model: onnx.ModelProto) -> None:
+    """Complete the nodes whose defaults shape inference, in onnx and onnxruntime, does not take from the schema."""
+    if misread := [node for node in nodes_within(model.graph.node) if _is_misread(node)]:
+        give_schema_defaults(misread, opset_of(model))
+
+
+def _is_misread(node: onnx.NodeProto) -> bool:
+    return node.op_type == "STFT" and node.domain in ("", "ai.onnx")  # without `onesided` all bins are inferred
 
 
 def give_schema_defaults(nodes: Iterable[onnx.NodeProto], opset: int) -> None:

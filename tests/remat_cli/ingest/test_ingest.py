@@ -432,6 +432,15 @@ def test_a_sequence_that_a_loop_grows_is_refused(tmp_path: Path) -> None:
         ingest(save(kind_model("loop_of_sequence"), tmp_path))
 
 
+def test_a_short_fourier_transform_has_half_of_its_bins_by_default() -> None:
+    """As onnxruntime computes it; onnx infers all of them."""
+    weights = {"step": np.array(160), "window": np.ones(400, np.float32), "w": np.ones((2, 3), np.float32)}
+    nodes = [node("STFT", ["x", "step", "window"], ["y"]), node("MatMul", ["y", "w"], ["z"])]
+    found = graph_of(model(nodes, [value("x", 2, 1600)], ["y", "z"], weights), HERE)
+    made, after = session(found.model).run(None, {"x": np.ones((2, 1600), np.float32)})
+    assert (found.values["y"].shape, found.values["z"].shape) == (made.shape, after.shape)
+
+
 def of_two_ranks() -> onnx.ModelProto:
     then = helper.make_graph([node("Neg", ["x"], ["t"])], "then", [], [onnx.ValueInfoProto(name="t")])
     total = helper.make_graph([node("ReduceSum", ["x"], ["e"], keepdims=0)], "e", [], [onnx.ValueInfoProto(name="e")])
