@@ -39,6 +39,11 @@ ABSURD_BYTES = 2**50
 HOW = ("measured", "estimated", "view", "inside", "set by hand")
 
 
+def beside(model: Path) -> Path:
+    """Where a model's costs are looked for, and written, if nobody says."""
+    return model.with_name(model.name.removesuffix(".onnx") + ".costs.yaml")
+
+
 def dump(costs: Costs) -> str:
     """The file's text: a short head, then one line for each op, sorted by name; then the kernels, if there are any."""
     head = {

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from profiles import costfile
 from remat_cli.batch.expect import Check, checks
 from remat_cli.batch.manifest import Job, Model
 from remat_cli.batch.pool import Ended, Workers
@@ -142,7 +143,7 @@ class Batch:
 
     def _as_given(self, model: Model) -> Files:
         """The model's own file, and the cost file that is named or stands beside it."""
-        beside = model.path.with_name(model.path.name.removesuffix(".onnx") + ".costs.yaml")
+        beside = costfile.beside(model.path)
         costs = model.costs or (beside if beside.is_file() and model.path.suffix != ".json" else None)
         return Files(model.path, self._hash(model.path), (costs, self._hash(costs)) if costs else None)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from time import monotonic, process_time
 from typing import Any
 
+from profiles import costfile
 from remat_cli.actions import emitting, profiling, verifying
 from remat_cli.actions.answering import WholeQuestion, answer_whole
 from remat_cli.actions.interrupts import listening
@@ -99,7 +100,7 @@ def _prepared(task: Task) -> Record:
     if task["profile"] is not None or task["estimate"] is not None:
         with _timed(seconds, "profile"):
             asked = _costs_asked(task)
-            costs = where / (path.name.removesuffix(".onnx") + ".costs.yaml")
+            costs = costfile.beside(where / path.name)
             found = profiling.profile(path, asked, lambda _: None)
             costs.unlink(missing_ok=True)
             profiling.write(found, path, costs)

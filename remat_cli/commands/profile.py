@@ -67,6 +67,7 @@ def command(model: Path, **given: Any) -> None:
         from profiles.server import server
 
         server()  # it begins while this process still imports
+    from profiles import costfile
     from remat_cli.actions import profiling
     from remat_cli.formats.kinds import FileKind, check_place
 
@@ -75,7 +76,7 @@ def command(model: Path, **given: Any) -> None:
     if given["dry_run"]:
         _tell_ahead(model, asked, given["as_json"])
         return
-    destination = given["output"] or model.with_name(model.name.removesuffix(".onnx") + ".costs.yaml")
+    destination = given["output"] or costfile.beside(model)
     check_place(destination, FileKind.COSTS, model)
     found = _profiled(model, asked, clock.share(PROFILING_SHARE) if given["compare"] else clock, given["quiet"])
     costs = profiling.write(found, model, destination)

@@ -19,6 +19,7 @@ import onnx
 
 from remat_cli.errors import BadInput
 from remat_cli.onnx_graph.metadata import said_in
+from remat_cli.onnx_graph.walk import names_stored
 
 SIGNATURE = "pkg.torch.export.ExportedProgram.graph_signature"
 KIND = "pkg.torch.export.graph_signature.InputSpec.kind"
@@ -63,7 +64,7 @@ def signature_of(model: onnx.ModelProto) -> Signature | None:
     kinds = {value.name: kind for value in model.graph.value_info if (kind := said_in(value).get(KIND))}
     if "PARAMETER" not in kinds.values():
         return None
-    return Signature(targets, {name: kinds[name] for name in _names_stored(model.graph) & kinds.keys()})
+    return Signature(targets, {name: kinds[name] for name in kinds.keys() & names_stored(model.graph)})
 
 
 def check_export(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto]) -> list[str]:
@@ -191,11 +192,8 @@ def _is_optimized(graph: onnx.GraphProto, sources: set[str], asked: set[str], si
 
 def _names_of_values(graph: onnx.GraphProto) -> set[str]:
     """Every value's name."""
-    return (
-        {name for node in graph.node for name in node.output}
-        | {value.name for value in graph.input}
-        | _names_stored(graph)
-    )
+    made = (name for node in graph.node for name in node.output)
+    return {*made, *(value.name for value in graph.input), *names_stored(graph)}
 
 
 def _sources_of(graph: onnx.GraphProto, nodes: Sequence[onnx.NodeProto]) -> set[str]:
@@ -213,7 +211,3 @@ def _folded(graph: onnx.GraphProto, nodes: Sequence[onnx.NodeProto]) -> dict[str
 def _arguments(node: onnx.NodeProto) -> Iterable[str]:
     """The inner names of what the module's op read that the node stems from."""
     return re.findall(r"%(\w+)", said_in(node).get(FX_NODE, "").partition("](")[2])
-
-
-def _names_stored(graph: onnx.GraphProto) -> set[str]:
-    return {initializer.name for initializer in graph.initializer}

@@ -25,7 +25,7 @@ from remat_cli.model.graph import Graph, Op, Value
 from remat_cli.onnx_graph.load import content_of, load, parse_model
 from remat_cli.onnx_graph.opsets import OWN_OPSET, opset_of, upgrade
 from remat_cli.onnx_graph.stored import leave_beside
-from remat_cli.onnx_graph.walk import captures
+from remat_cli.onnx_graph.walk import captures, names_stored
 
 # the name of such a model in errors; its external tensors lie in the working directory
 IN_MEMORY = Path("the model in memory")
@@ -67,7 +67,8 @@ def graph_of(model: onnx.ModelProto, path: Path, digest: str = "", dims: Mapping
         raise
     values = found.values
     refuse_unused(model, dims or {}, {*bound, *found.needed}, path)
-    weights = _names_stored(proto)
+    constants = (node.output[0] for node in proto.node if node.op_type == "Constant")
+    weights = dict.fromkeys((*names_stored(proto), *constants))
     ops = tuple(_op(node) for node in proto.node if node.op_type != "Constant")
     outputs = tuple(dict.fromkeys(value.name for value in proto.output))
     if not ops:
@@ -100,17 +101,6 @@ def _modern(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
         return upgrade(model)
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from error
-
-
-def _names_stored(proto: onnx.GraphProto) -> dict[str, None]:
-    """The names that the file stores, once each and in its order."""
-    return dict.fromkeys(
-        (
-            *(tensor.name for tensor in proto.initializer),
-            *(sparse.values.name for sparse in proto.sparse_initializer),
-            *(node.output[0] for node in proto.node if node.op_type == "Constant"),
-        )
-    )
 
 
 def _refuse_huge(values: Mapping[str, Value], path: Path) -> None:

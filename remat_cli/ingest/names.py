@@ -15,7 +15,7 @@ import onnx
 from remat_cli.errors import BadInput
 from remat_cli.onnx_graph.orders import by_rank
 from remat_cli.onnx_graph.unique import find_name_fault, name_of
-from remat_cli.onnx_graph.walk import captures
+from remat_cli.onnx_graph.walk import captures, names_stored
 
 
 def name_nodes(graph: onnx.GraphProto) -> None:
@@ -54,7 +54,7 @@ def _writers(graph: onnx.GraphProto, nodes: list[onnx.NodeProto], path: Path) ->
     """The index of the node that writes each name; -1 for inputs and weights."""
     inputs = [value.name for value in graph.input]
     _refuse_twice(inputs, f"{path}: the graph has two inputs")
-    stored = [*(t.name for t in graph.initializer), *(s.values.name for s in graph.sparse_initializer)]
+    stored = names_stored(graph)
     _refuse_twice(stored, f"{path}: the graph has two initializers")
     if fault := find_name_fault(graph):
         raise BadInput(f"{path}: {fault}")

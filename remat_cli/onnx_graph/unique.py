@@ -10,7 +10,7 @@ from collections.abc import Container
 
 import onnx
 
-from remat_cli.onnx_graph.walk import subgraphs
+from remat_cli.onnx_graph.walk import names_stored, subgraphs
 
 GIVEN = "an input or a weight"
 
@@ -18,7 +18,7 @@ GIVEN = "an input or a weight"
 def find_name_fault(graph: onnx.GraphProto, outside: tuple[Container[str], ...] = ()) -> str:
     """Which value an op makes under a name that is taken, here or in the graphs around (`outside`), and what to do;
     empty if there is none."""
-    stored = [*(t.name for t in graph.initializer), *(s.values.name for s in graph.sparse_initializer)]
+    stored = names_stored(graph)
     makers = dict.fromkeys((*(value.name for value in graph.input), *stored), GIVEN)
     for node in graph.node:
         for name in filter(None, node.output):

@@ -41,8 +41,7 @@ def captures(node: onnx.NodeProto) -> tuple[str, ...]:
 
 
 def _free_names(graph: onnx.GraphProto) -> Iterator[str]:
-    known = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
-    known.update(sparse.values.name for sparse in graph.sparse_initializer)
+    known = {*(value.name for value in graph.input), *names_stored(graph)}
     for node in graph.node:
         for name in (*node.input, *captures(node)):
             if name and name not in known:
@@ -51,6 +50,11 @@ def _free_names(graph: onnx.GraphProto) -> Iterator[str]:
     for value in graph.output:
         if value.name and value.name not in known:
             yield value.name
+
+
+def names_stored(graph: onnx.GraphProto) -> list[str]:
+    """The names of the tensors that the graph stores, as often as it does."""
+    return [*(tensor.name for tensor in graph.initializer), *(one.values.name for one in graph.sparse_initializer)]
 
 
 def static_shape(kind: onnx.TypeProto) -> tuple[int, ...] | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import onnx
 
-from profiles.costfile import load
+from profiles import costfile
 from profiles.costs import BadCosts, Costs
 from profiles.kernels import is_known
 from remat_cli.errors import BadInput, Usage
@@ -62,7 +62,8 @@ def load_subject(
             raise BadInput(f"{model}: {'it is a folder' if model.is_dir() else 'there is no such file'}")
         if model.suffix == ".json":
             return _bare(model, costs, dims)
-        costs = costs or _beside(model)
+        beside = costfile.beside(model)
+        costs = costs or (beside if beside.is_file() else None)
     found = read_costs(costs, dims) if isinstance(costs, Path) else costs
     if found and dims.items() <= found.dims.items():
         dims = found.dims
@@ -260,15 +261,10 @@ def _only_costs(folder: Path) -> Path:
     raise Usage(f"name a model: there are several cost files here: {', '.join(path.name for path in found)}")
 
 
-def _beside(model: Path) -> Path | None:
-    path = model.with_name(model.name.removesuffix(".onnx") + ".costs.yaml")
-    return path if path.is_file() else None
-
-
 def read_costs(path: Path, dims: Mapping[str, int] | None = None) -> Costs:
     """The cost file, at these dimensions, or a BadInput that says what is wrong with it."""
     try:
-        return load(path).for_dims(dims or {})
+        return costfile.load(path).for_dims(dims or {})
     except BadCosts as error:
         raise BadInput(str(error)) from error
 
