@@ -61,22 +61,19 @@ def as_csv(results: Iterable[JobReport]) -> str:
 def as_junit(results: Sequence[JobReport], seconds: float) -> str:
     """A suite for each model; each thing that was expected of a job is a test case."""
     root = ElementTree.Element("testsuites", name="remat batch", time=f"{seconds:.3f}")
-    totals = [0, 0, 0]
     for name in dict.fromkeys(result.job.model.name for result in results):
         suite = ElementTree.SubElement(root, "testsuite", name=name)
-        counts = [0, 0, 0]
         for result in results:
             if result.job.model.name == name:
-                _add_cases(suite, result, counts)
-        _count(suite, counts)
-        totals = [total + count for total, count in zip(totals, counts, strict=True)]
-    _count(root, totals)
+                _add_cases(suite, result)
+    for element in (*root, root):
+        for name, kind in (("tests", "testcase"), ("failures", "failure"), ("errors", "error")):
+            element.set(name, str(len(list(element.iter(kind)))))
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def _add_cases(suite: ElementTree.Element, result: JobReport, counts: list[int]) -> None:
-    """`counts`: of cases, failures and errors."""
+def _add_cases(suite: ElementTree.Element, result: JobReport) -> None:
     said = result.said
     for number, check in enumerate(result.checks):
         time = f"{said['seconds']:.3f}" if number == 0 else "0.000"  # a job's time counts once
@@ -84,18 +81,10 @@ def _add_cases(suite: ElementTree.Element, result: JobReport, counts: list[int])
         case = ElementTree.SubElement(
             suite, "testcase", classname=f"remat.{result.job.model.name}", name=name, time=time
         )
-        counts[0] += 1
         if check.fault:
-            error = check.name == "done"
-            counts[2 if error else 1] += 1
             message = check.fault.translate(BEYOND_XML)
-            fault = ElementTree.SubElement(case, "error" if error else "failure", message=message)
+            fault = ElementTree.SubElement(case, "error" if check.name == "done" else "failure", message=message)
             fault.text = "\n".join([message, *([f"log: {said['log']}"] if said["log"] else [])])
-
-
-def _count(element: ElementTree.Element, counts: Sequence[int]) -> None:
-    for name, count in zip(("tests", "failures", "errors"), counts, strict=True):
-        element.set(name, str(count))
 
 
 def as_markdown(results: Sequence[JobReport], before: Mapping[tuple[str, ...], Before]) -> str:
