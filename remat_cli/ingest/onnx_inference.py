@@ -59,7 +59,8 @@ class OnnxInference:
             inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
         except INFERENCE_ERRORS:
             return {}
-        return {value.name: value.type for value in inferred.graph.output}
+        given = {value.name: value.type for value in inferred.graph.input}  # onnx tells none that is handed on as it is
+        return {value.name: given.get(value.name, value.type) for value in inferred.graph.output}
 
     def schema_of(self, node: onnx.NodeProto) -> tuple[onnx.defs.OpSchema | None, onnx.NodeProto]:
         """The node's schema. An op that only extends a standard op gets that op and its schema."""

@@ -432,6 +432,20 @@ def test_a_sequence_that_a_loop_grows_is_refused(tmp_path: Path) -> None:
         ingest(save(kind_model("loop_of_sequence"), tmp_path))
 
 
+def test_a_loop_may_hand_on_a_value_unchanged() -> None:
+    """As exporters of TensorFlow write weights that every round reads."""
+    body = helper.make_graph(
+        [node("Add", ["a", "b"], ["c"]), node("Identity", ["go"], ["on"])],
+        "body",
+        [value("n", dtype=TensorProto.INT64), value("go", dtype=TensorProto.BOOL), value("a", 2, 3), value("b", 3)],
+        [value("on", dtype=TensorProto.BOOL), value("c", 2, 3), value("b", 3)],
+    )
+    nodes = [node("Loop", ["count", "", "x", "w"], ["y", "v"], body=body)]
+    weights = {"count": np.array(4), "w": np.ones(3, np.float32)}
+    found = graph_of(model(nodes, [value("x", 2, 3)], ["y", "v"], weights), HERE)
+    assert (found.values["y"].shape, found.values["v"].shape) == ((2, 3), (3,))
+
+
 def test_a_short_fourier_transform_has_half_of_its_bins_by_default() -> None:
     """As onnxruntime computes it; onnx infers all of them."""
     weights = {"step": np.array(160), "window": np.ones(400, np.float32), "w": np.ones((2, 3), np.float32)}
