@@ -71,7 +71,7 @@ def emit(plan: Planned, functions: bool = False) -> Emitted:
     statements, _ = plan.replayed()
     as_given, kind = _as_given(plan), plan.recorded.kind
     if is_untouched(statements, plan.subject) and not functions:
-        unchanged = replace(original(*as_given, kind), model=_own(plan))
+        unchanged = replace(original(*as_given, kind), model=onnx.ModelProto.FromString(_bytes(plan)))
         return Emitted(plan, unchanged, unchanged.promise, unchanged=True)
     if is_as_it_is(statements, plan.subject):
         found = original(*as_given, kind)  # whose ops are not the file's
@@ -91,11 +91,6 @@ def emit(plan: Planned, functions: bool = False) -> Emitted:
 def _as_given(plan: Planned) -> tuple[Graph, Problem]:
     as_given = plan.subject.as_given
     return graph_of(replace(plan, subject=as_given)), as_given.problem
-
-
-def _own(plan: Planned) -> onnx.ModelProto:
-    """The original as it was given."""
-    return onnx.ModelProto.FromString(_bytes(plan))
 
 
 def _bytes(plan: Planned) -> bytes:

@@ -33,7 +33,7 @@ def optimize_file(model: Path, level: str) -> Path:
     destination = model.with_name(f"{model.name.removesuffix('.onnx')}.{level}.onnx")
     given, digest = load(model)
     origin = _origin(digest, level)
-    if destination.is_file() and _origin_of(destination) == origin:
+    if destination.is_file() and said_in(onnx.load(destination, load_external_data=False)).get(SAYS) == origin:
         return destination
     check_place(destination, FileKind.MODEL, model)
     try:
@@ -66,7 +66,3 @@ def _stored(model: onnx.ModelProto) -> int:
 
 def _origin(digest: str, level: str) -> str:
     return f"{digest} {level} onnxruntime {quiet_runtime().__version__}"
-
-
-def _origin_of(path: Path) -> str:
-    return said_in(onnx.load(path, load_external_data=False)).get(SAYS, "")

@@ -180,7 +180,7 @@ class SizeHunt:
             return Tried(size, "unknown", why=str(error))
         least = self._at_least(subject)
         if least > self.budget:
-            return _needs_more(size, least)
+            return Tried(size, "infeasible", why=f"every plan needs at least {show_bytes(least)}")
         if limits.clock.over():
             return Tried(size, "unknown", why="no time was left for it")
         question = self._question(subject, method)
@@ -256,10 +256,6 @@ def with_note(plan: Planned, note: str) -> Planned:
 def _quick(limits: Limits) -> Limits:
     """The limits of a method that does not search; a limit of work needs no other."""
     return limits if limits.clock.most is not None else limits.within(QUICK_SECONDS)
-
-
-def _needs_more(size: int, least: int) -> Tried:
-    return Tried(size, "infeasible", why=f"every plan needs at least {show_bytes(least)}")
 
 
 def _class_of(found: Answer) -> str:

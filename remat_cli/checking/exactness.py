@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -81,12 +82,9 @@ def _too_much(graph: Graph) -> bool:
         return True
     work = sum(flops(signature) or 0 for signature in ops_of(graph).signatures.values())
     size = sum(graph.values[name].bytes for op in graph.ops for name in op.writes)
-    loops = sum(_elements(graph, op.writes) for op in graph.ops if op.op_type in LOOPING)
+    looped = (name for op in graph.ops if op.op_type in LOOPING for name in op.writes)
+    loops = sum(prod(graph.values[name].shape) for name in looped)
     return work > FLOPS_MOST or size > VALUES_BYTES_MOST or loops > LOOPS_ELEMENTS_MOST
-
-
-def _elements(graph: Graph, names: Sequence[str]) -> int:
-    return sum(int(np.prod(graph.values[name].shape)) for name in names)
 
 
 def judge(

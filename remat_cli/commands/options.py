@@ -87,10 +87,6 @@ def _parse_sizes(text: str) -> tuple[int, ...]:
     return tuple(sorted({int(size) for size in sizes}))
 
 
-def _parse_allowance(text: str) -> float | None:
-    return None if text.strip() == "forward" else parse_share(text)
-
-
 def _parse_shape(text: str) -> tuple[str, list[int]]:
     name, _, sizes = text.rpartition("=")
     parts = sizes.split(",")
@@ -126,7 +122,7 @@ COUNT = _Parsed("moves", parse_count)
 AGE = _Parsed("age", parse_age)
 TIME = _Parsed("time", parse_seconds)
 SHARE = _Parsed("share", parse_share)
-ALLOWANCE = _Parsed("share", _parse_allowance)
+ALLOWANCE = _Parsed("share", lambda text: None if text.strip() == "forward" else parse_share(text))
 DIM = _Parsed("name=size", _parse_dim)
 DIMS = _Parsed("name=size,...", lambda text: dict(map(_parse_dim, text.split(","))))
 PAIR = _Parsed("NUMBER,NUMBER", _parse_pair)

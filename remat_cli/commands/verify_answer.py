@@ -44,7 +44,8 @@ def as_object(found: Verified, rewritten: Path | None) -> dict[str, Any]:
 
 def summary(found: Verified) -> str:
     """The promised session as a table; what else was measured in a line each."""
-    report, name, weight, same = found.report, found.session.name, found.report.process, _same_words(found.near)
+    report, name, weight = found.report, found.session.name, found.report.process
+    same = "same bytes" if found.near == EXACT else "near enough"
     mode = report.mode(name)
     rows = [["measured", "before", "after", "change", "predicted", "outputs"]]
     rows.append(_row(f"live, {name} session", mode, mode.before.first, mode.after.first, found.promise.live, same))
@@ -120,10 +121,6 @@ def _others(report: Verification, promised: str, same: str) -> Iterator[str]:
         sizes = [show_bytes(peak) for peak in (mode.before.first, mode.after.first) if peak is not None]
         live = f", {' before, '.join(sizes)} after" if sizes[1:] else ""
         yield f"{name} session, not promised: {_outputs(mode, same)}{live}"
-
-
-def _same_words(near: Tolerance) -> str:
-    return "same bytes" if near == EXACT else "near enough"
 
 
 def _tolerance(near: Tolerance, exactness: Sequence[Exactness]) -> Iterator[str]:

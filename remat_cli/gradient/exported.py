@@ -74,7 +74,8 @@ def check_export(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto]) -> lis
     if signature is None or not signature.targets:
         return []
     missing = {inner: name for inner, name in signature.targets.items() if name not in signature.parameters}
-    sources = _sources_of(model.graph, nodes)
+    # the inner names of what the initializers were computed from that the nodes read
+    sources = {name for said in _folded(model.graph, nodes).values() for name in ast.literal_eval(said)}
     asked = {name for node in model.graph.node for name in _arguments(node)}
     lost = {name for inner, name in missing.items() if inner in asked} | (sources & set(signature.targets.values()))
     if _is_optimized(model.graph, sources, asked, signature):
@@ -194,11 +195,6 @@ def _names_of_values(graph: onnx.GraphProto) -> set[str]:
     """Every value's name."""
     made = (name for node in graph.node for name in node.output)
     return {*made, *(value.name for value in graph.input), *names_stored(graph)}
-
-
-def _sources_of(graph: onnx.GraphProto, nodes: Sequence[onnx.NodeProto]) -> set[str]:
-    """The inner names of the values from which the initializers that the nodes read were computed."""
-    return {name for said in _folded(graph, nodes).values() for name in ast.literal_eval(said)}
 
 
 def _folded(graph: onnx.GraphProto, nodes: Sequence[onnx.NodeProto]) -> dict[str, str]:

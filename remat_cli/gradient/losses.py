@@ -88,17 +88,13 @@ def _cross_entropy_back(op: Taped, dy: Tensor | None, by_logs: Tensor | None = N
     logs, index, axis, places = (op.saved[key] for key in ("logs", "index", "axis", "places"))
     found: Tensor | None = None
     if dy is not None:
-        factor = _factor(op, dy).expand(*_flat(places, axis)).reshape(*places)
+        factor = _factor(op, dy).expand(*places[:axis], *places[axis + 1 :]).reshape(*places)
         softmax = logs.apply("Exp") * factor
         found = op.tape.op("ScatterElements", softmax, index, -factor, axis=axis, reduction="add")
     if by_logs is not None:
         extra = by_logs - logs.apply("Exp") * by_logs.sum([axis])
         found = found + extra if found else extra
     return found
-
-
-def _flat(places: tuple[int, ...], axis: int) -> tuple[int, ...]:
-    return (*places[:axis], *places[axis + 1 :])
 
 
 def _factor(op: Taped, dy: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ from typing import Any
 import onnx
 
 from remat_cli.errors import BadInput, Usage, meant
+from remat_cli.gradient.exported import first_of
 from remat_cli.gradient.tape import Tape
 from remat_cli.gradient.tensor import Tensor
 
@@ -89,7 +90,9 @@ class Recipe:
         known = list(parameters)
         for group in self.groups:
             if not any(fnmatchcase(parameter, name) for parameter in known for name in group.names):
-                raise BadInput(f"no parameter matches the group '{', '.join(group.names)}'; there are {_some(known)}")
+                raise BadInput(
+                    f"no parameter matches the group '{', '.join(group.names)}'; there are {first_of(known)}"
+                )
 
     def described(self) -> dict[str, Any]:
         """All settings except the learning rate, which a step may set: for metadata and checkpoints, as JSON values."""
@@ -101,10 +104,6 @@ class Recipe:
 
     def _changed(self, group: Group) -> Hyper:
         return replace(self.hyper, **group.changes)
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
 
 
 @dataclass(slots=True)

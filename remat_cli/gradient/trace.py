@@ -77,7 +77,7 @@ class Tracer:
             return
         here = self._renamed(node)
         if (arrays := fold(self.tape, here)) is not None:
-            for name, array in zip(_outputs_of(node), arrays):
+            for name, array in zip(filter(None, node.output), arrays):
                 kept = self.autocast.widened(array) if self.autocast else array
                 self.known[name] = self.tape.store(self.tape.fresh(name), kept)
             return
@@ -215,10 +215,6 @@ class Tracer:
             part.input[:] = [name if name in inner.known else "" for name in part.input]
             inner.trace(part, opset)
         return [inner.known.get(name) for name in body.output]
-
-
-def _outputs_of(node: onnx.NodeProto) -> list[str]:
-    return [name for name in node.output if name]
 
 
 def _specialize(node: onnx.NodeProto, given: dict[str, Any]) -> onnx.NodeProto:

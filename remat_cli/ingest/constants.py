@@ -70,10 +70,6 @@ def _axes(attributes: Attributes, a: Sequence[Array]) -> tuple[int, ...] | None:
     return None if axes is None else tuple(axes)
 
 
-def _unsqueeze(attributes: Attributes, a: Sequence[Array]) -> Array:
-    return np.expand_dims(a[0], _axes(attributes, a) or ())
-
-
 def _reshape(_: Attributes, a: Sequence[Array]) -> Array:
     sizes = [a[0].shape[i] if size == 0 else size for i, size in enumerate(a[1].tolist())]
     return a[0].reshape(sizes)
@@ -120,6 +116,6 @@ FOLDS: dict[str, Callable[[Attributes, Sequence[Array]], Array]] = {
     "Sub": lambda _, a: a[0] - a[1],
     "Tile": lambda _, a: np.tile(a[0], a[1].tolist()),
     "Transpose": lambda at, a: np.transpose(a[0], at.get("perm")),
-    "Unsqueeze": _unsqueeze,
+    "Unsqueeze": lambda at, a: np.expand_dims(a[0], _axes(at, a) or ()),
     "Where": lambda _, a: np.where(a[0], a[1], a[2]),
 }

@@ -77,10 +77,8 @@ def depends_on_data(node: onnx.NodeProto, constants: Mapping[str, np.ndarray]) -
     """Whether other data may make the node run its subgraphs differently."""
     if node.domain not in ("", "ai.onnx"):
         return False
-    return node.input[0] not in constants if node.op_type == "If" else _open_end(node, constants)
-
-
-def _open_end(node: onnx.NodeProto, constants: Mapping[str, np.ndarray]) -> bool:
+    if node.op_type == "If":
+        return node.input[0] not in constants
     return node.op_type == "Loop" and trips(node, constants) is None
 
 

@@ -23,10 +23,6 @@ BOOL, INT32, INT64, UINT32, FLOAT = (
 )
 
 
-def _batch_norm_internal(call: TypedNode) -> Types:
-    return [call.like(0), call.like(3), call.like(4), call.like(3), call.like(3)]
-
-
 def _conv_grad(call: TypedNode) -> Types:
     return [call.like(1), call.like(2), (call.dtype(1), call.shape(2)[:1])]
 
@@ -203,7 +199,7 @@ RULES: dict[str, Rule] = {
     "AdamOptimizer": like(1, 4, 5, 2, 3, 6),
     "Attention": _attention,
     "AveragePoolGrad": _average_pool_grad,
-    "BatchNormInternal": _batch_norm_internal,
+    "BatchNormInternal": like(0, 3, 4, 3, 3),
     "BatchNormalizationGrad": like(1, 2, 2),
     "BiasAdd": like(0),
     "BiasDropout": lambda call: [call.like(0), (BOOL, call.shape(0))],

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
+from itertools import chain, compress
 
 import onnx
 
@@ -74,7 +74,7 @@ def _names(graph: onnx.GraphProto) -> Iterator[str]:
 
 def copy_ops(graph: Graph, runs: Sequence[OpRun], names: CopyNames) -> list[EmittedNode]:
     """The plan's computes as nodes, in its order."""
-    kept_by = [_values_kept(run) for run in runs]
+    kept_by = [list(compress(run.op.writes, run.kept)) for run in runs]
     writes = Counter(chain.from_iterable(kept_by))
     outputs = set(graph.outputs)
     newest: dict[str, str] = {}  # value -> the name of its newest copy
@@ -99,10 +99,6 @@ def copy_ops(graph: Graph, runs: Sequence[OpRun], names: CopyNames) -> list[Emit
         _name_outputs(node, run.op.outputs, set(kept), newest)
         steps.append(EmittedNode(node, run.op, origin, reads))
     return steps
-
-
-def _values_kept(run: OpRun) -> list[str]:
-    return [value for value, kept in zip(run.op.writes, run.kept, strict=True) if kept]
 
 
 def _name_outputs(

@@ -48,7 +48,8 @@ class Guards:
         result: list[EmittedNode] = []
         for step in steps:
             origin |= step.origin
-            key = _identity(step)
+            # two nodes that agree in this would be merged
+            key = (step.op.name if step.op else None, tuple(step.node.input), step.reads)
             if key in seen and (name := self._guardable(step, origin)):
                 guards, fresh = self._guard(name, origin.get(name, name))
                 result += guards
@@ -107,11 +108,6 @@ def reading(step: EmittedNode, through: Mapping[str, str]) -> EmittedNode:
     node = deepcopy(step.node)
     rename(node, changed)
     return EmittedNode(node, step.op, step.origin, tuple(changed.get(name, name) for name in step.reads))
-
-
-def _identity(step: EmittedNode) -> tuple[object, ...]:
-    """Two nodes that agree in this would be merged."""
-    return (step.op.name if step.op else None, tuple(step.node.input), step.reads)
 
 
 def _way_round(shape: tuple[int, ...], number: int) -> list[tuple[int, ...]]:

@@ -111,13 +111,9 @@ def _subscripts(op: Taped) -> tuple[list[str], str]:
     result = result.replace("...", letters)
     for term, x in zip(explicit, op.inputs):
         sizes = dict(zip(term, x.shape if x else ()))
-        if any(sizes[letter] == 1 != _size_in(result, op.y.shape, letter) for letter in term if letter in result):
+        if any(sizes[letter] == 1 != op.y.shape[result.index(letter)] for letter in term if letter in result):
             raise op.refuse(f"the equation '{equation}' broadcasts")
     return explicit, result
-
-
-def _size_in(term: str, shape: tuple[int, ...], letter: str) -> int:
-    return shape[term.index(letter)]
 
 
 RULES: dict[str, Any] = {"MatMul": _matmul, "Gemm": _gemm, "Einsum": _einsum}

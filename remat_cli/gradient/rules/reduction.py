@@ -29,16 +29,12 @@ def _keep_axes(op: Taped, tensor: Tensor) -> Tensor:
     return tensor.reshape(*(1 if axis in axes else size for axis, size in enumerate(op.x.shape)))
 
 
-def _count(op: Taped) -> int:
-    return math.prod(op.x.shape[axis] for axis in axes_of(op))
-
-
 def _sum(op: Taped, dy: Tensor) -> Tensor:
     return _keep_axes(op, dy).expand(*op.x.shape)
 
 
 def _mean(op: Taped, dy: Tensor) -> Tensor:
-    return (_keep_axes(op, dy) * (1 / _count(op))).expand(*op.x.shape)
+    return (_keep_axes(op, dy) * (1 / math.prod(op.x.shape[axis] for axis in axes_of(op)))).expand(*op.x.shape)
 
 
 def _extreme(op: Taped, dy: Tensor) -> Tensor:

@@ -46,7 +46,8 @@ class Met:
         self.tried = self.request.at_hand
         self.begun = False
         self.unplaced: Candidate | None = None  # the last that had all the time that was left, and yet no places
-        self.beside = _Beside(self) if _is_beside(self.request) else None
+        large = len(self.request.subject.problem.nodes) > LARGE_NODES
+        self.beside = _Beside(self) if large and not self.request.time.by_work else None
 
     def hear(self, subject: Subject, progress: Progress) -> None:
         """Of what a search in that subject says."""
@@ -156,10 +157,6 @@ class _Beside:
                 if not self.met.begun or not self.news.wait(IDLE_SECONDS):
                     self.newest = None
                     return order
-
-
-def _is_beside(request: PlanRequest) -> bool:
-    return not request.time.by_work and len(request.subject.problem.nodes) > LARGE_NODES
 
 
 def _beyond(subject: Subject, progress: Progress) -> int:

@@ -41,7 +41,7 @@ class PieceCosts:
         """Of the ops that are new, those that were measured: as much slower in the graph as their op is there."""
         if self.timed is None:
             return {}
-        found = self.timed(ops_of(made.graph, self._new(made)))
+        found = self.timed(ops_of(made.graph, {op.name for op in made.graph.ops} - self.whole.ops.keys()))
         return {
             name: [round(cost.ns * self._slower(made.origin.get(name, name))), cost.workspace]
             for name, cost in found.items()
@@ -51,9 +51,6 @@ class PieceCosts:
     def _slower(self, origin: str) -> float:
         cost = self.whole.ops.get(origin)
         return cost.ns / cost.alone if cost is not None and cost.alone and cost.how == "measured" else self.usual
-
-    def _new(self, made: InPieces) -> set[str]:
-        return {op.name for op in made.graph.ops if op.name not in self.whole.ops}
 
     def of(self, made: InPieces, measured: Measured | None = None) -> Costs:
         """The costs of all ops; of the `measured` ones those."""
