@@ -103,7 +103,7 @@ class Subject:
                     yield seen[-1]
 
     def row(self, share: int) -> Row:
-        backend = Backend(Partitioner(allowance_of(f"{share}%"), estimates("cpu"), lambda: limited(10, self.moves)))
+        backend = Backend(Partitioner(allowance_of(f"{share}%"), estimates("cpu"), lambda _: limited(10, self.moves)))
         return self.of(backend, backend)
 
     def fresh(self) -> tuple[nn.Module, nn.Module]:
@@ -167,7 +167,7 @@ class ThroughInductor(Subject):
 
     def row(self, share: int) -> Row:
         own = partitioner(f"{share}%")
-        own.partitioner.clock = lambda: limited(10, self.moves)
+        own.partitioner.clock = lambda _: limited(10, self.moves)
         with inductor.patch(custom_partitioner_fn=own):
             return self.of("inductor", own)
 

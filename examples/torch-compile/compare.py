@@ -95,7 +95,7 @@ def trained(make: Callable[[], Any], budget: int, moves: int) -> Row:
     module, given = make()
     other = copy.deepcopy(module)
     other(*given).backward()
-    backend = Backend(Partitioner(allowance_of(budget), PRICE, lambda: limited(60, moves)))
+    backend = Backend(Partitioner(allowance_of(budget), PRICE, lambda _: limited(60, moves)))
     backend.step.meter = Meter([*module.parameters(), *module.buffers(), *given])
     torch.compile(module, backend=backend, dynamic=False)(*given).backward()
     pairs = zip(module.parameters(), other.parameters(), strict=True)

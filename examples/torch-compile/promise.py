@@ -69,7 +69,7 @@ def row(name: str, made: Made, share: int, moves: int) -> Row:
     expected = bits_of(made)
     torch._dynamo.reset()
     module, given = copy.deepcopy(made[0]), made[1]
-    backend = Backend(Partitioner(allowance_of(f"{share}%"), estimates("cpu"), lambda: limited(10, moves or None)))
+    backend = Backend(Partitioner(allowance_of(f"{share}%"), estimates("cpu"), lambda _: limited(10, moves or None)))
     began = time.process_time()
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always", RematWarning)

@@ -48,7 +48,7 @@ def row(name: str, budget: int, moves: int, pairs: int, costs: Path) -> Row:
     runs, plans = [], []
     for share in (budget, 100):
         own, prices = copy.deepcopy(module), measured(estimates("cpu"), costs)
-        backend = Backend(Partitioner(allowance_of(f"{share}%"), prices, lambda: limited(10, moves)))
+        backend = Backend(Partitioner(allowance_of(f"{share}%"), prices, lambda _: limited(10, moves)))
         run = torch.compile(own, backend=backend, dynamic=False)
         for _ in range(3):  # where graphs share a budget, the second step compiles them anew
             step(own, run, given)

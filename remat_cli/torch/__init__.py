@@ -22,6 +22,7 @@ else:
 
 if TYPE_CHECKING or not LACKS:
     from remat_cli.torch.backend import backend as backend
+    from remat_cli.torch.inductor import inductor_options as inductor_options
     from remat_cli.torch.inductor import partitioner as partitioner
     from remat_cli.torch.named import remat as remat
     from remat_cli.torch.partition import partition_fn as partition_fn
@@ -31,6 +32,6 @@ else:
     from remat_cli.torch.aside import Aside
 
     _aside = Aside(LACKS)
-    backend, partitioner = _aside.backend, _aside.partitioner
+    backend, partitioner, inductor_options = _aside.backend, _aside.partitioner, _aside.inductor_options
     remat = partial(_aside.remat)  # torch notes things on what it registers
     partition_fn = report = save_joint = _aside.refuse

@@ -2,7 +2,7 @@
 
 Inductor also holds what no plan says: weights in layouts of its own, workspace, buffers kept for a later use. So a plan
 is made with what its code holds too much taken off, and then again. Where none of these keeps to the budget, plans of
-the graph that do not depend on the budget are tried, once. Each plan whose code was written before counts as well, by
+the graph that do not depend on the budget are tried, until one does, and each once. Each plan whose code was written before counts as well, by
 the peak that it had then. The code of the plan that is used is written anew.
 
 Invariant: of the plans whose code was written for this graph, whatever the budget, a cheaper one whose code keeps to
@@ -19,7 +19,8 @@ from remat_cli.torch.planning import PlannedOrder
 from remat_cli.torch.remembering import Order
 from remat_cli.torch.written import Written
 
-TRIES = 4  # plans after the one without recomputation; Inductor writes its code for each
+TRIES = 2  # plans after the one without recomputation; Inductor writes its code for each
+HASTE = 0.5  # share of the difference by which each later try takes off more than it
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +102,11 @@ class _Aiming:
     def aim(self, whole: PlannedOrder, peak: int) -> None:
         """Search with what the code holds too much taken off."""
         found, limit = whole, whole.outcome.peak
-        for _ in range(TRIES):
+        for place in range(TRIES):
             if peak <= self.without.budget or not found.fits:
                 return
-            limit = min(limit, found.outcome.peak) - (peak - self.without.budget)
+            over = peak - self.without.budget
+            limit = min(limit, found.outcome.peak) - int(over * (1 + HASTE * place))
             found = self.way.search(limit)
             told = self.attempt(found)
             if told is None:
@@ -112,9 +114,15 @@ class _Aiming:
             peak = told
 
     def go_lean(self) -> None:
-        """Have the code written of plans that are the same for all budgets."""
-        if not self.written.lean:
-            self.written.lean = all(self.attempt(found) is not None for found in self.way.leaner())
+        """Have the code written of plans that are the same for all budgets, until one keeps to this budget."""
+        if self.written.lean:
+            return
+        budget = self.without.budget
+        for found in sorted(self.way.leaner(), key=lambda plan: (plan.outcome.peak > budget, -plan.outcome.peak)):
+            peak = self.attempt(found)
+            if peak is None or peak <= budget:
+                return
+        self.written.lean = True
 
     def recall(self) -> None:
         """Consider the plans of other budgets as well."""

@@ -29,6 +29,10 @@ class Aside:
     def partitioner(self, *_: Any, **__: Any) -> None:
         warnings.warn(f"{self.why}: torch's own partition is used, without a budget", RematWarning, stacklevel=2)
 
+    def inductor_options(self, *_: Any, **__: Any) -> dict[str, Any]:
+        self.partitioner()
+        return {}
+
     def remat(self, module: Any, inputs: Any, **_: Any) -> Any:
         return lookup_backend(self.backend())(module, inputs)
 

@@ -123,7 +123,7 @@ def _do_nothing(_: list[Any]) -> None:
 def backend(
     budget: str | int,
     costs: str = "cpu",
-    time_limit: float = 10.0,
+    time_limit: float | None = None,
     beside: Beside = 0,
     checkpoints: Literal["lift", "keep"] = "lift",
 ) -> Backend:
@@ -132,7 +132,8 @@ def backend(
     budget: bytes ("12GB"), a share of what the step holds as written ("60%"), or "fit", for what the device
         has free.
     costs: the device whose datasheet prices the ops ("cpu", "a100"), "measure", or a cost file.
-    time_limit: the seconds that each graph may be searched.
+    time_limit: the seconds that each graph may be searched. By default a search takes less time than torch's own part
+        of the compilation, and finds the same plan on every machine.
     beside: what else the budget is for, held throughout: bytes ("1.2GB"), or the optimizer, whose state it is.
     checkpoints: blocks under `torch.utils.checkpoint` are planned like all else ("lift"), or computed again in the
         backward pass and not saved, as they ask ("keep").

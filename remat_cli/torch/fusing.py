@@ -26,6 +26,7 @@ READ_INSIDE = {
     _aten.sum, _aten.mean, _aten.amax, _aten.amin, _aten.var_mean, _aten.var, _aten.max, _aten.min, _aten.prod,
     _aten.any, _aten.argmax, _aten.gather, _prims.inductor_random,
 }  # fmt: skip
+ALSO_INSIDE = {_prims.inductor_random, _prims.inductor_lookup_seed, _aten.slice_scatter, _aten.select_scatter}
 LARGE_BYTES = 16384  # bytes
 MANY_READS = 4  # large values that one kernel reads at most
 
@@ -85,7 +86,7 @@ def _can_be_inside(op: fx.Node) -> bool:
     if op.target is _aten.scatter.value:  # Inductor turns a scatter into a constant into a comparison
         return isinstance(op.args[0], fx.Node) and op.args[0].target is _aten.full.default
     packet = getattr(op.target, "overloadpacket", None)
-    return is_pointwise(op) or packet in (_prims.inductor_random, _prims.inductor_lookup_seed)
+    return is_pointwise(op) or packet in ALSO_INSIDE
 
 
 def _readers(joint: Joint, node: fx.Node) -> list[fx.Node]:

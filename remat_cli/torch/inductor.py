@@ -1,4 +1,4 @@
-"""`torch._inductor.config.custom_partitioner_fn = remat_cli.torch.partitioner(budget="60%")`: a plan for Inductor.
+"""`torch.compile(module, options=remat_cli.torch.inductor_options(budget="60%"))`: a plan for Inductor.
 
 Invariant: `uuid` changes with all that a partition depends on besides the graph, so that Inductor's caches never hand
 out another's. The peak is foretold from Inductor's code, or without `foretell` by a model of its fusions (`fusing.py`).
@@ -21,6 +21,8 @@ from remat_cli.torch.building import Split
 from remat_cli.torch.generated import generated_peak
 from remat_cli.torch.partition import Partitioner, RematWarning, partition_fn
 from remat_cli.torch.private import CustomPartitionerFn
+
+PARTITIONER = "custom_partitioner_fn"  # Inductor's setting
 
 
 class InductorPartitioner(CustomPartitionerFn):
@@ -49,13 +51,17 @@ class InductorPartitioner(CustomPartitionerFn):
 
 
 def partitioner(
-    budget: str | int, costs: str = "cpu", time_limit: float = 10.0, beside: Beside = 0, foretell: bool = True
+    budget: str | int,
+    costs: str = "cpu",
+    time_limit: float | None = None,
+    beside: Beside = 0,
+    foretell: bool = True,
 ) -> InductorPartitioner:
     """A partitioner for Inductor: the peak of what it compiles keeps to `budget`, as far as it is foretold.
 
     costs: the device whose datasheet prices the kernels ("cpu", "a100"). Ops cannot be measured here: Inductor makes
         other kernels of them.
-    foretell: have Inductor write its code for the graph without recomputation and for up to four plans, and keep the
+    foretell: have Inductor write its code for the graph without recomputation and for a few plans, and keep the
         peak of that code to the budget. A share is then of what the code without recomputation holds. Each plan takes
         its search and the time in which Inductor writes its code; kinds of ops that are no kernels of Inductor's run
         once. False: one plan by a model of what Inductor fuses, which can be far off.
@@ -67,6 +73,22 @@ def partitioner(
     inner.fused_for = costs
     inner.foretell = _foretold if foretell else None
     return InductorPartitioner(inner, (budget, costs, time_limit, inner.allowance.beside, foretell))
+
+
+def inductor_options(
+    budget: str | int,
+    costs: str = "cpu",
+    time_limit: float | None = None,
+    beside: Beside = 0,
+    foretell: bool = True,
+) -> dict[str, Any]:
+    """The options of torch.compile for Inductor under a budget. The arguments are those of `partitioner`.
+
+    Inductor keeps memory that is free for a later buffer of the same size, by its own estimate of the peak, which is
+    not the budget: that is switched off.
+    """
+    own = partitioner(budget, costs, time_limit, beside, foretell)
+    return {PARTITIONER: own, "allow_buffer_reuse": False}
 
 
 def _foretold(split: Split, held: Sequence[bool]) -> int | None:

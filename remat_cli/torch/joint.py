@@ -19,6 +19,7 @@ from remat_cli.torch.reading import (
     NotUnderstood,
     bytes_kept,
     bytes_of,
+    chooses,
     has_effect,
     is_plain,
     is_random,
@@ -203,7 +204,7 @@ def _find_backward(joint: Joint) -> None:
 def _find_order(joint: Joint) -> None:
     """Find the ops that must run once, in the order of the graph."""
     joint.effects = [op for op in joint.ops if is_random(op) or has_effect(op)]
-    joint.pinned = {op for op in joint.ops if is_plain(op)}
+    joint.pinned = {op for op in joint.ops if is_plain(op) or chooses(op)}
     written = {buffer for op in joint.ops for target in mutated_inputs(op) for buffer in joint.buffers[target]}
     later = _written_after(joint)
     for op in joint.ops:

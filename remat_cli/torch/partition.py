@@ -38,9 +38,12 @@ from remat_cli.torch.seeds import seeds
 from remat_cli.torch.sharing import GraphRoom, furnish
 from remat_cli.torch.written import recall_written, remember_written
 from remat_cli.units import show_bytes
-from solvers.clock import Clock
+from solvers.clock import Clock, limited
 from solvers.schedule import baseline, evaluate
 
+MOVES_PER_OP = 1500  # of a search; they take about a millisecond, where torch takes 5 to 10 to trace an op
+FEW_OPS = 100  # smaller graphs are searched like those
+MOST_SECONDS = 30.0  # of a search on a busy machine
 Rooms = Callable[[Lowered], GraphRoom]
 
 
@@ -65,7 +68,7 @@ class Partitioner:
 
     allowance: Allowance
     pricing: Pricing
-    clock: Callable[[], Clock]  # the time limit of each graph's search
+    clock: Callable[[int], Clock]  # the limit of each graph's search, given the number of its ops
     checkpoints: str = LIFT  # how blocks under `torch.utils.checkpoint` are treated
     fused_for: str = ""  # the device that Inductor compiles for, if the graphs are for Inductor
     foretell: Callable[[Split, Sequence[bool]], int | None] | None = None  # the peak of what Inductor makes of a plan
@@ -119,18 +122,18 @@ class Partitioner:
 
         def candidates(clock: Clock) -> Callable[[], list[Order]]:
             def give() -> list[Order]:
-                if not known:
+                if not known and clock.most is None:  # each takes longer than a search that is limited by work
                     known.extend(seeds(lowered, masked, inputs, clock))
                 return known
 
             return give
 
         def search(limit: int) -> PlannedOrder:
-            clock = self.clock()
+            clock = self.clock(len(problem.nodes))
             return find_together(problem, limit, clock, candidates(clock))
 
         def lean() -> list[PlannedOrder]:
-            clock = self.clock()
+            clock = self.clock(len(problem.nodes))
             return lean_together(problem, clock, candidates(clock))
 
         plan = self._aimed(lowered, search, lean)
@@ -191,7 +194,8 @@ class Partitioner:
     def agree(self, lowered: Lowered, room: GraphRoom, order: Order) -> None:
         """Hold the plan against those of other ranks for the same graph and room. Raises RanksDiffer where collectives
         are in it."""
-        question = f"{key(lowered.problem, room.limit, time_of(self.clock()))}/{room.saved}/{room.gradients}"
+        asked = key(lowered.problem, room.limit, time_of(self.clock(len(lowered.problem.nodes))))
+        question = f"{asked}/{room.saved}/{room.gradients}"
         if compare(question, hashlib.sha256(repr(order).encode()).hexdigest()):
             return
         text = "remat: another rank has another plan of this graph"
@@ -224,7 +228,7 @@ def over_budget(budget: int, peak: int, bound: int | None = None) -> str:
 def partition_fn(
     budget: str | int,
     costs: str = "cpu",
-    time_limit: float = 10.0,
+    time_limit: float | None = None,
     beside: Beside = 0,
     checkpoints: Literal["lift", "keep"] = "lift",
 ) -> Partitioner:
@@ -234,7 +238,15 @@ def partition_fn(
     """
     if checkpoints not in (LIFT, KEEP):
         raise ValueError(f"checkpoints is '{LIFT}' or '{KEEP}', not {checkpoints!r}")
-    return Partitioner(allowance_of(budget, beside), pricing(costs), lambda: Clock(time_limit), checkpoints)
+    return Partitioner(allowance_of(budget, beside), pricing(costs), clock_of(time_limit), checkpoints)
+
+
+def clock_of(time_limit: float | None) -> Callable[[int], Clock]:
+    """The limit of the search for a graph with so many ops: seconds, or by default work in proportion to its ops, which
+    is the same on every machine."""
+    if time_limit is not None:
+        return lambda _: Clock(time_limit)
+    return lambda ops: limited(MOST_SECONDS, MOVES_PER_OP * max(ops, FEW_OPS))
 
 
 def pricing(costs: str) -> Pricing:

@@ -26,7 +26,7 @@ SEARCH_SHARE = 0.7  # of the time: at least so much for the search, however long
 BOUND_SHARE = 1 / 20  # of the time: for the bound by last runs
 HALVING_ROUNDS = 6  # bisections of the range in which the least peak must lie
 CLOSE_SHARE = 0.002  # share of the peak: a smaller range is not worth a search
-RUNGS = (1 / 16, 1 / 8, 1 / 4, 3 / 8)  # shares of the range from the leanest order's peak to that without recomputation
+RUNGS = (1 / 8, 3 / 8)  # shares of the range from the leanest order's peak to that without recomputation
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ the package steps aside (`aside.py`). What only some versions have is asked for 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -104,6 +105,20 @@ def store_of_ranks() -> Any:
 def state_of_shards(module: Any) -> Any:
     """What a module that `fully_shard` divided holds."""
     return module._get_fsdp_state()
+
+
+def kinds_of_pipelines() -> tuple[tuple[type[Any], ...], tuple[type[Any], ...]]:
+    """The classes of the stages of pipelines and of their schedules; none where no pipeline was made."""
+    place = "torch.distributed.pipelining"
+    stages, schedules = (sys.modules.get(f"{place}.{part}") for part in ("stage", "schedules"))
+    if stages is None or schedules is None:
+        return (), ()
+    return (stages._PipelineStageBase,), (schedules._PipelineSchedule,)
+
+
+def stages_of(schedule: Any) -> list[Any]:
+    """The stages that a schedule runs on this rank."""
+    return [*getattr(schedule, "_stages", ()), getattr(schedule, "_stage", None)]
 
 
 def identity_of(storage: Any) -> int:

@@ -36,6 +36,7 @@ SPARSE_PARTS = {
 _aten = torch.ops.aten
 REDUCED_IN_PLACE = {_aten.mse_loss, _aten.smooth_l1_loss, _aten.soft_margin_loss, _aten.binary_cross_entropy}
 MADE_LIKE_INPUT = {_aten.im2col, _aten.col2im}
+CHOICES = {_aten.topk, _aten.sort, _aten.argmax, _aten.argmin, _aten.kthvalue, _aten.mode}
 
 
 class NotUnderstood(Exception):
@@ -129,6 +130,12 @@ def is_random(node: fx.Node) -> bool:
             return False
         return _argument(node, "dropout_p") != 0.0  # attention is tagged for its dropout, also where it has none
     return any(is_random(inner) for graph in subgraphs(node) for inner in graph.nodes if inner.op == "call_function")
+
+
+def chooses(node: fx.Node) -> bool:
+    """Whether the op says which numbers are the largest, as a router of experts does: kernels that round otherwise, as
+    Inductor's may from one pass to the other, could choose others in a second run."""
+    return getattr(node.target, "overloadpacket", None) in CHOICES
 
 
 def has_effect(node: fx.Node) -> bool:

@@ -18,7 +18,7 @@ from remat_cli.formats import problemfile
 from remat_cli.model.problem_of import Named
 from remat_cli.model.proved import PlanProof, overhead_of
 from remat_cli.torch.backend import Backend
-from remat_cli.torch.inductor import InductorPartitioner
+from remat_cli.torch.inductor import PARTITIONER, InductorPartitioner
 from remat_cli.torch.lowering import Lowered
 from remat_cli.torch.named import named as by_name
 from remat_cli.torch.named import remat
@@ -123,8 +123,8 @@ def _plans(source: Source) -> list[PlannedJoint]:
     return source.plans if isinstance(source, Partitioner) else source.partitioner.plans
 
 
-def _behind(compiled: Any) -> Backend:
-    """The backend that torch.compile was given for this."""
+def _behind(compiled: Any) -> Backend | InductorPartitioner:
+    """The backend that torch.compile was given for this, or the partitioner among the options for Inductor."""
     own = getattr(compiled, "_compiled_call_impl", None)  # of a module that is compiled in place
     if hasattr(compiled, "dynamo_ctx"):
         found = compiled.dynamo_ctx.callback
@@ -136,9 +136,14 @@ def _behind(compiled: Any) -> Backend:
     while found is not None and not isinstance(found, Backend):
         if getattr(found, "compiler_fn", None) is remat:
             return by_name(found.kwargs.get("options"))
+        given = getattr(found, "config", None)
+        if isinstance(given, dict) and isinstance(given.get(PARTITIONER), InductorPartitioner):
+            return given[PARTITIONER]
         found = getattr(found, "compiler_fn", None) or getattr(found, "_torchdynamo_orig_backend", None)
     if found is None:
-        raise ValueError("this was not compiled with remat_cli.torch.backend; for Inductor, report on the partitioner")
+        raise ValueError(
+            "this was not compiled with remat_cli.torch: with a partitioner in Inductor's config, give that"
+        )
     return found
 
 

@@ -27,7 +27,7 @@ from remat_cli.torch.pending import Run
 from remat_cli.torch.private import at_the_end_of_backward, disable
 from remat_cli.torch.reading import plain_tensors_of
 from remat_cli.torch.sharing import ForwardRun, GraphRoom, Need, divide, held_by_order, need_of, unforeseen, whole_peak
-from remat_cli.torch.wrapped import held_by, sharded
+from remat_cli.torch.wrapped import around, held_by, named
 from remat_cli.units import show_bytes
 
 NOTHING = Need()  # for a graph without a plan
@@ -95,7 +95,7 @@ class WholeStep:
         self._look_at_gradients(arguments)
         place = None if self.settled else len(self.calls)
         if place is not None:
-            self.around = self.around or sharded(arguments)
+            self.around = self.around or around(arguments)
             self._look_beside(arguments)
             self.calls.append(ForwardRun(graph, tuple(run.graph for run in self._observed())))
         self.waiting.append(Run(graph, arguments, place))
@@ -186,9 +186,8 @@ class WholeStep:
         """What is said of a step that held more than it may."""
         count, calls, earlier = len(self.needs), len(self.calls), self.allowance.earlier
         runs = f"{count} graphs" if count > 1 else f"{calls} runs of the graph" if calls > 1 else "graph"
-        with_shards = " with what fully_shard holds" if self.around else ""
         together = " together" if calls > 1 else ""
-        text = f"remat: the {runs} of this step held {show_bytes(held)}{together}{with_shards}, more than"
+        text = f"remat: the {runs} of this step held {show_bytes(held)}{together}{named(self.around)}, more than"
         if not earlier:
             return f"{text} the budget of {show_bytes(budget)}"
         return f"{text} {show_bytes(budget)}, beside {show_bytes(earlier)} of gradients of earlier batches"

@@ -1,5 +1,5 @@
-"""What DistributedDataParallel and `fully_shard` hold of a module beside its graphs: the buckets of gradients; shards,
-gathered weights, and gradients that are on their way.
+"""What DistributedDataParallel, `fully_shard` and pipelines hold of a module beside its graphs: the buckets of
+gradients; shards, gathered weights, and gradients that are on their way; what stages send, receive and return.
 
 Invariant: nothing of theirs is changed.
 """
@@ -14,9 +14,9 @@ from torch import distributed, nn
 
 from remat_cli.torch.beside import living
 from remat_cli.torch.metering import Meter
-from remat_cli.torch.private import state_of_shards
+from remat_cli.torch.private import kinds_of_pipelines, stages_of, state_of_shards
 
-SHARDING = "torch.distributed.fsdp"  # where the classes live that hold shards
+HOLDING = ("torch.distributed.fsdp", "torch.distributed.pipelining")  # where the classes live that hold tensors
 
 
 def bucket_bytes(given: Sequence[Any]) -> int:
@@ -28,13 +28,26 @@ def bucket_bytes(given: Sequence[Any]) -> int:
     return sum(reduced.pop(id(tensor), 0) for tensor in given)
 
 
-def sharded(given: Sequence[Any]) -> list[Any]:
-    """The states of the modules that `fully_shard` divided and whose weights are among these tensors. Each leads to the
-    others of its tree."""
+def around(given: Sequence[Any]) -> list[Any]:
+    """What divides the weights among these tensors among ranks: the states of modules that `fully_shard` divided, each
+    of which leads to the others of its tree, and the stages of pipelines with their schedules."""
     if not distributed.is_available() or not distributed.is_initialized():
         return []
+    meter = Meter(given)
     states = [state_of_shards(one) for one in living(distributed.fsdp.FSDPModule)]
-    return [state for state in states if Meter(given).part(held_by([state]))]
+    found = [state for state in states if meter.part(held_by([state]))]
+    stages, schedules = ([one for kind in kinds for one in living(kind)] for kinds in kinds_of_pipelines())
+    own = [stage for stage in stages if meter.part(list(stage.submod.parameters()))]
+    return [*found, *own, *(one for one in schedules if any(stage in own for stage in stages_of(one)))]
+
+
+def named(holding: Sequence[Any]) -> str:
+    """What is said of those that hold tensors beside the graphs."""
+    if not holding:
+        return ""
+    pipes = [type(one).__module__.startswith(HOLDING[1]) for one in holding]
+    names = [*(["fully_shard"] if not all(pipes) else []), *(["the pipeline"] if any(pipes) else [])]
+    return f" with what {' and '.join(names)} holds"
 
 
 def held_by(states: Sequence[Any]) -> list[torch.Tensor]:
@@ -55,6 +68,6 @@ def held_by(states: Sequence[Any]) -> list[torch.Tensor]:
             stack.extend(value.values())
         elif isinstance(value, (list, tuple, set)):
             stack.extend(value)
-        elif type(value).__module__.startswith(SHARDING) and not isinstance(value, nn.Module):
+        elif type(value).__module__.startswith(HOLDING) and not isinstance(value, nn.Module):
             stack.append(getattr(value, "__dict__", {}))
     return found

@@ -89,6 +89,16 @@ def test_the_plans_for_no_budget_are_tried_once() -> None:
     assert [plan.outcome.peak for plan in again] == [LEAST]  # the one that is used, anew
 
 
+def test_the_plans_for_no_budget_are_tried_until_one_keeps_to_this_one() -> None:
+    told = {WHOLE: WHOLE, 560: 900, LEAST: 900, 500: 550, 700: 900}
+    written = Written()
+    found, tried = aimed(560, told.__getitem__, written, lean=(LEAST, 500, 700))
+    assert found is not None
+    assert found.told.peak == 550
+    assert [plan.outcome.peak for plan in tried] == [WHOLE, 560, LEAST, 500]
+    assert not written.lean  # a smaller budget has the others written
+
+
 def test_a_plan_for_another_budget_is_judged_by_code_that_is_written_anew() -> None:
     written = Written({(500,): 300, (600,): 400}, lean=True)
     found = aimed(350, lambda peak: peak + 100, written)[0]

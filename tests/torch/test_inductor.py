@@ -16,7 +16,7 @@ from remat_cli.torch import joint as joints
 from remat_cli.torch.backend import Backend
 from remat_cli.torch.estimates import estimates
 from remat_cli.torch.fusing import fuse, fused_prices
-from remat_cli.torch.inductor import InductorPartitioner, partitioner
+from remat_cli.torch.inductor import InductorPartitioner, inductor_options, partitioner
 from remat_cli.torch.lowering import lower
 from remat_cli.torch.partition import Partitioner, RematWarning
 from remat_cli.torch.report import report
@@ -113,7 +113,7 @@ def test_a_budget_that_is_not_met_names_the_copies_that_inductor_makes_of_weight
     torch.manual_seed(0)
     module, given = two_convolutions()
     own = partitioner("10%").partitioner
-    own.clock = lambda: limited(5, 500)
+    own.clock = lambda _: limited(5, 500)
     asked = PlanOnly(own, "")
     patch = config.patch(custom_partitioner_fn=asked, force_disable_caches=True, layout_optimization=layouts)
     with patch, pytest.warns(RematWarning, match="no plan was found") as heard, pytest.raises(Stop):
@@ -140,13 +140,23 @@ def test_what_inductors_code_holds_keeps_to_the_budget() -> None:
     torch.manual_seed(0)
     module, given = blocks()
     own = partitioner("80%").partitioner
-    own.clock = lambda: limited(5, 30_000)
+    own.clock = lambda _: limited(5, 30_000)
     with config.patch(custom_partitioner_fn=PlanOnly(own, ""), force_disable_caches=True), pytest.raises(Stop):
         torch.compile(module, dynamic=False)(given)
     (plan,) = own.plans
     assert plan.told is not None, plan.why
     assert plan.told.peak <= plan.told.budget < plan.told.whole
     assert not plan.over
+
+
+def test_the_report_finds_the_partitioner_among_the_options() -> None:
+    asked = inductor_options("90%")
+    run = torch.compile(nn.Linear(2, 2), options=asked)
+    assert "no graph was compiled" in str(report(run))
+    assert run.get_compiler_config()["custom_partitioner_fn"] is asked["custom_partitioner_fn"]
+    assert not run.get_compiler_config()["allow_buffer_reuse"]
+    with pytest.raises(ValueError, match="not compiled with"):
+        report(torch.compile(nn.Linear(2, 2)))
 
 
 @pytest.mark.slow
