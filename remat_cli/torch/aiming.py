@@ -1,9 +1,10 @@
 """Plans whose memory is judged by the code that Inductor makes of them, not by the model of what it fuses.
 
-Inductor also holds what no plan says: weights in layouts of its own, workspace, buffers kept for a later use. So a plan
-is made with what its code holds too much taken off, and then again. Where none of these keeps to the budget, plans of
-the graph that do not depend on the budget are tried, until one does, and each once. Each plan whose code was written before counts as well, by
-the peak that it had then. The code of the plan that is used is written anew.
+Inductor also holds what no plan says: weights in layouts of its own, workspace, buffers kept for a later use, and what
+it makes at once because one kernel makes it. So a plan is made with what its code holds too much taken off, and then
+again. Where none of these keeps to the budget, plans of the graph that do not depend on the budget are tried, until one
+does, and each once. Each plan whose code was written before counts as well, by the peak that it had then. The code of
+the plan that is used is written anew.
 
 Invariant: of the plans whose code was written for this graph, whatever the budget, a cheaper one whose code keeps to
 the budget is never passed over, and where none does, none is leaner.
