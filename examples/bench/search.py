@@ -2,12 +2,13 @@
 
 Usage: python examples/bench/search.py make FOLDER [--graphs NAME,...]
        python examples/bench/search.py run FOLDER -o OUT.jsonl [--tree CHECKOUT] [--seconds 60] [--seeds 0,1,2]
-              [--rows NAME@60%,...] [--without PART] [--core 0]
+              [--rows NAME@60%,...] [--without PART] [--core 0] [--wall]
        python examples/bench/search.py compare OLD.jsonl NEW.jsonl [-o TABLE.json]
 
 `make` writes the graphs and budgets of `search_graphs.py`. `run` asks each question in a process of its own, of the
-code of any checkout that is set up, on one core, with a clock that counts what the process took on a processor: so
-other work beside it changes little, and two versions may be run one after the other. Costs and bounds are per cent
+code of any checkout that is set up, with a clock that counts what the process took on a processor: so other work beside
+it changes little, and two versions may be run one after the other. With `--wall` seconds are those of the clock on the
+wall, which says what more processors bring, on a quiet machine. Costs and bounds are per cent
 beyond every op once. The area under the curve is the mean, over the time, of how far the cost stands above the best
 bound that either version proved; before there is a plan it counts as 100. `--without` switches a part of the search
 off.
@@ -54,7 +55,7 @@ def run(asked: argparse.Namespace) -> None:
                 row = {"graph": name, "ops": graphs[name]["ops"], "budget": budget, "seed": int(seed), **row}
                 out.write(json.dumps(row) + "\n")
                 out.flush()
-                print(name, budget, seed, _at(row, asked.seconds), row["found_by"], row["cpu"], flush=True)
+                print(name, budget, seed, _at(row), row["found_by"], row["cpu"], flush=True)
 
 
 def _in_tree(asked: argparse.Namespace, name: str, budget: int, seed: str) -> dict[str, Any]:
@@ -62,6 +63,7 @@ def _in_tree(asked: argparse.Namespace, name: str, budget: int, seed: str) -> di
     words = [asked.tree / ".venv/bin/python", __file__, "one", path.resolve(), budget, seed, asked.seconds]
     pinned = ["taskset", "-c", str(asked.core)] if asked.core is not None else []
     words += ["--without", asked.without] if asked.without else []
+    words += ["--wall"] if asked.wall else []
     done = subprocess.run([*pinned, *map(str, words)], cwd=asked.tree, capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(done.stderr)
@@ -75,7 +77,9 @@ def one(asked: argparse.Namespace) -> None:
 
     import solvers.clock
 
-    solvers.clock.monotonic = process_time  # type: ignore[attr-defined]
+    if not asked.wall:
+        solvers.clock.monotonic = process_time  # type: ignore[attr-defined]
+    begun = process_time()
     from remat_cli.formats import problemfile
     from solvers.methods.auto.auto import solve
     from solvers.problem import Limits, Node, Problem, Progress
@@ -104,15 +108,19 @@ def one(asked: argparse.Namespace) -> None:
     result = found.result
     cost = found.outcome.cost if found.outcome and result.status.found else None
     series.append((round(clock.elapsed(), 3), share(cost), share(result.bound_any_order)))
-    row = {"status": result.status.value, "cpu": round(clock.elapsed(), 2), "found_by": getattr(result, "found_by", "")}
+    row = {
+        "status": result.status.value,
+        "cpu": round(process_time() - begun, 2),
+        "found_by": getattr(result, "found_by", ""),
+    }
     parts = [(part.name, part.tries, round(part.seconds, 2), part.won) for part in getattr(result, "parts", ())]
     print(json.dumps(row | {"series": series, "parts": parts}))
 
 
-def _at(row: dict[str, Any], seconds: float) -> tuple[float | None, float | None]:
-    """Cost and bound at that time."""
-    met = [(cost, bound) for when, cost, bound in row["series"] if when <= seconds or when == row["series"][-1][0]]
-    costs, bounds = ([one for one in column if one is not None] for column in zip(*met, strict=True))
+def _at(row: dict[str, Any], seconds: float | None = None) -> tuple[float | None, float | None]:
+    """Cost and bound at that time, or in the end."""
+    met = [(cost, bound) for when, cost, bound in row["series"] if seconds is None or when <= seconds]
+    costs, bounds = ([one[side] for one in met if one[side] is not None] for side in (0, 1))
     return min(costs, default=None), max(bounds, default=None)
 
 
@@ -139,12 +147,13 @@ def compare(asked: argparse.Namespace) -> None:
         other = known.get((row["graph"], row["budget"], row["seed"]))
         if other is None:
             continue
-        bound = max(_at(one, seconds)[1] or 0.0 for one in (row, other))
+        bound = max(_at(one)[1] or 0.0 for one in (row, other))
         areas = [round(_area(one, bound, seconds), 3) for one in (other, row)]
         found = {key: row[key] for key in ("graph", "ops", "budget", "seed")}
-        for time in [time for time in LOOKED_AT if time < seconds] + [seconds]:
+        for time in [time for time in LOOKED_AT if time < seconds]:
             found[f"at {time:g} s"] = [_at(one, time)[0] for one in (other, row)]
-        bounds = [_at(one, seconds)[1] for one in (other, row)]
+        found[f"at {seconds:g} s"] = [_at(one)[0] for one in (other, row)]
+        bounds = [_at(one)[1] for one in (other, row)]
         table.append(found | {"bounds": bounds, "areas": areas, "cpu": [other["cpu"], row["cpu"]]})
         print(json.dumps(table[-1]))
     said = _summary(table, seconds)
@@ -188,6 +197,7 @@ def main() -> None:
     command.add_argument("--seeds", default="0,1,2")
     command.add_argument("--rows")
     command.add_argument("--without")
+    command.add_argument("--wall", action="store_true")
     command.add_argument("--core", type=int)
     command.set_defaults(call=run)
     command = commands.add_parser("compare")
@@ -201,6 +211,7 @@ def main() -> None:
     command.add_argument("seed", type=int)
     command.add_argument("seconds", type=float)
     command.add_argument("--without")
+    command.add_argument("--wall", action="store_true")
     command.set_defaults(call=one)
     asked = options.parse_args()
     asked.call(asked)
