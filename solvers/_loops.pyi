@@ -26,21 +26,7 @@ def reach(
     copies: Copies, wanted: Ints, alone: Ints, known: int, most: int, at_least: int, halt: Ints, /
 ) -> tuple[int, int, int, int, Ints, Ints, Ints, Ints]: ...
 
-# (no way costs less, what the way found costs or -1, states looked at, the nodes of the way)
-def cheapest(
-    of: Copies,
-    wanted: Ints,
-    given: Ints,
-    nodes: Ints,
-    budget: int,
-    below: int,
-    most: int,
-    haste: int,
-    halt: Ints,
-    /,
-) -> tuple[int, int, int, Ints]: ...
-
-# solvers/annealing
+ solvers/annealing
 def anneal_orders(
     arrays: Arrays, order: Ints, budget: int, roof: int, peak: int, cooling: Cooling, kept: Kept, halt: Ints, /
 ) -> tuple[Ints, int]: ...

@@ -18,7 +18,10 @@ from time import monotonic
 
 FOREVER_SECONDS = 1e9
 USUAL_SECONDS = 60.0  # where nothing is said
-ITERATION_MOVES = 100  # moves that take about as long as an iteration of the simplex method
+ITERATION_MOVES = 250  # moves that take about as long as an iteration of the simplex method in a search tree
+LINEAR_MOVES, LINEAR_SIZE = 8, 300  # as one on a linear program alone: so many, and one for so many rows and columns
+BEGUN_MOVES = 2  # as each of these when it is solved anew
+COLUMN_MOVES = 15  # as posing a column of a program
 NODE_MOVES = 1000  # as a node of a search tree
 STATE_MOVES = 20  # as a state of a search through what can be held
 LOOK_MOVES = 1  # as a compute of an eviction walk, or one of what it reads
@@ -38,6 +41,18 @@ class Work:
 
     spent: int = 0
     whole: Work | None = None
+    under_way: int = 0  # at least so much of a step counts when it ends, besides
+
+    @property
+    def known(self) -> int:
+        """What has been done at least, a step that is under way included."""
+        return self.spent + self.under_way
+
+    def see(self, moves: int) -> None:
+        """So much of a step that is under way is done."""
+        self.under_way = moves
+        if self.whole is not None:
+            self.whole.see(moves)
 
     def add(self, moves: int) -> None:
         self.spent += moves
@@ -77,9 +92,21 @@ class Clock:
         """Whether as much work was done as may be."""
         return self.most is not None and self.work.spent >= self.most
 
-    def spend(self, moves: int = 0, iterations: int = 0, nodes: int = 0, states: int = 0, looks: int = 0) -> int:
-        """Count work that was done, whatever the time it took; gives it back in moves."""
+    def spend(
+        self,
+        moves: int = 0,
+        iterations: int = 0,
+        nodes: int = 0,
+        states: int = 0,
+        looks: int = 0,
+        columns: int = 0,
+        linear: tuple[int, int] = (0, 0),
+    ) -> int:
+        """Count work that was done, whatever the time it took; gives it back in moves. `linear`: iterations on a linear
+        program, and its rows and columns."""
         moves += ITERATION_MOVES * iterations + NODE_MOVES * nodes + STATE_MOVES * states + LOOK_MOVES * looks
+        iterations, size = linear
+        moves += COLUMN_MOVES * columns + BEGUN_MOVES * size + iterations * (LINEAR_MOVES + size // LINEAR_SIZE)
         self.work.add(moves)
         return moves
 

@@ -16,7 +16,7 @@ from time import monotonic, thread_time
 from pyscipopt import LP, SCIP_LPPARAM, SCIP_PARAMSETTING, SCIP_STAGE, Model
 from pyscipopt.scip import Expr, ExprCons, Term
 
-from solvers.clock import Clock
+from solvers.clock import ITERATION_MOVES, Clock
 from solvers.problem import Status
 
 INFINITY = math.inf
@@ -92,6 +92,7 @@ class Solving:
     ) -> None:
         self._clock = settings.clock
         self.seconds = 0.0
+        self.iterations = 0  # of the simplex method so far
         self._model, self._variables = _build(program, settings, relaxed)
         for start in starts:
             self._model.addSol(self._solution(start))
@@ -126,12 +127,16 @@ class Solving:
         return solution
 
     def running(self) -> bool:
-        return self._thread.is_alive()
+        alive = self._thread.is_alive()
+        if alive and self._model.getStage() == SCIP_STAGE.SOLVING:
+            self._clock.work.see(ITERATION_MOVES * (self._model.getNLPIterations() - self.iterations))
+        return alive
 
     def wait(self) -> ProgramAnswer:
         """The answer, as soon as there is one, or what there is when the clock interrupts."""
-        while self._thread.is_alive() and not self._clock.interrupts():
+        while self.running() and not self._clock.interrupts():
             self._thread.join(0.02)
+        self._clock.work.see(0)
         until = monotonic() + _PATIENCE
         while self._thread.is_alive() and monotonic() < until:
             if self._model.getStage() in (SCIP_STAGE.PRESOLVING, SCIP_STAGE.SOLVING):  # elsewhere SCIP will not hear it
@@ -143,6 +148,7 @@ class Solving:
 
     def _answer(self) -> ProgramAnswer:
         model, status = self._model, self._model.getStatus()
+        self.iterations = model.getNLPIterations()
         values = None
         if model.getNSols() > 0:
             best = model.getBestSol()
@@ -155,7 +161,7 @@ class Solving:
             cost=None if values is None else model.getObjVal(),
             bound=_safe(_finite(model, model.getDualbound()), len(self._variables)),
             nodes=model.getNTotalNodes(),
-            work=model.getNLPIterations(),
+            work=self.iterations,
             seconds=self.seconds,
         )
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from solvers.methods.anyorder.bound import BoundSearch
-from solvers.methods.auto import roomier, walking
+from solvers.methods.auto import walking
 from solvers.methods.auto.annealing import Annealing
 from solvers.methods.auto.lowest import LeastPeak
 from solvers.methods.auto.raising import Raising
@@ -26,14 +26,12 @@ def _values(owner: Any, **values: Any) -> Callable[[], None]:
     return switch
 
 
-OPERATORS = (Annealing, walking.EvictionWalks, roomier.Roomier, LeastPeak, Within, Raising)
+OPERATORS = (Annealing, walking.EvictionWalks, LeastPeak, Within, Raising)
 PARTS: dict[str, Callable[[], None]] = {
     **{operator.name: _never_ready(operator) for operator in OPERATORS},
     "lazy orders": _values(walking, lazy_orders=lambda problem: [list(range(len(problem.nodes)))] * 2),
     "wide ops last": _values(walking, orders_with_wide_last=lambda *_: iter(())),
     "reordering": _values(walking.EvictionWalks, _reordered=lambda self, order: order),
-    "two passes": _values(roomier, _PUT_OFF=()),
-    "ladder": _values(roomier.Roomier, descend=lambda self: self.walk(self.best.budget)),
     "windows of milp": _values(improve, _WIDE=0),
     "moments": _values(BoundSearch, begin=lambda self: setattr(self, "begun", True)),
     "choice of pivots": _values(BoundSearch, _choose=lambda *_: None),

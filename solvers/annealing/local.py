@@ -19,10 +19,8 @@ from solvers.problem import Problem
 
 NOTHING = 1 << 62  # more bytes over budget than any order has
 NO_ROOF, NO_PEAK = 1 << 60, -1
-_TEMPERATURES = (1e-3, 1e-2, 3e-4, 3e-3)  # shares of the cost of everything once
-_COOLER = (3e-5, 3e-4, 1e-5, 1e-4)  # the same for large graphs, where one op is a smaller share of everything
-LARGE = 2000  # nodes from which on a graph is large
-_PRICES = (3.0, 30.0, 0.5)  # prices of a byte over budget, where 1 is the cost of making an average byte
+TEMPERATURES = (0.15, 0.5, 0.05, 1.5)  # times the mean cost of an op; every other one is cooler
+PRICES = (30.0, 3.0, 300.0)  # of a byte over the budget, where 1 is the cost of making an average byte
 _DEAREST_FACTOR = 10_000  # the highest price, relative to that at the beginning
 _SEED_FACTOR = 1_000_003  # a factor that keeps the seeds of two goes far apart
 
@@ -39,7 +37,6 @@ class LocalSearch:
     times."""
 
     def __init__(self, problem: Problem, budget: int, seed: int, roof: int | None = None) -> None:
-        self.temperatures = _COOLER if len(problem.nodes) > LARGE else _TEMPERATURES
         self.arrays = arrays_of(problem.ended())
         self.nodes = len(self.arrays.cost)
         self.resident = problem.resident
@@ -51,10 +48,7 @@ class LocalSearch:
 
     def go(self, order: Ints, number: int, moves: int, clock: Clock, kept: Kept = Kept.NOTHING) -> WentTo:
         """The best order met: the cheapest of those that fit, otherwise the one with the fewest bytes over budget."""
-        temperature = self.temperatures[number % len(self.temperatures)]
-        price = _PRICES[number // len(self.temperatures) % len(_PRICES)]
-        cooling = self.cool(number, moves, temperature, price)
-        return self.descend(order, cooling, clock, bool(number // 2 % 2), kept)
+        return self.descend(order, self.usual(number, moves), clock, bool(number // 2 % 2), kept)
 
     def descend(
         self, order: Ints, cooling: Cooling, clock: Clock, exactly: bool = False, kept: Kept = Kept.NOTHING
@@ -73,9 +67,14 @@ class LocalSearch:
     def peak(self, ended: Ints) -> int:
         return measure(self.arrays, ended)[1] - self.resident
 
+    def usual(self, number: int, moves: int) -> Cooling:
+        """The cooling of a go, by its number alone."""
+        price = PRICES[number // len(TEMPERATURES) % len(PRICES)]
+        return self.cool(number, moves, TEMPERATURES[number % len(TEMPERATURES)], price)
+
     def cool(self, number: int, moves: int, temperature: float, price: float) -> Cooling:
-        """The cooling of a go. `temperature`: a share of the cost of everything once; `price`: of a byte over the
-        budget, where 1 is the cost of making an average byte."""
+        """The cooling of a go. `temperature`: times the mean cost of an op; `price`: of a byte over the budget, where 1
+        is the cost of making an average byte."""
         seed = (self.seed * 10_000 + number) * _SEED_FACTOR % (1 << 32)
         price *= self.price
-        return Cooling(moves, temperature * self.total, seed, price, _DEAREST_FACTOR * price)
+        return Cooling(moves, temperature * self.total / self.nodes, seed, price, _DEAREST_FACTOR * price)

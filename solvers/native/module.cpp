@@ -9,7 +9,6 @@
 #include "solvers/orders/measure.hpp"
 #include "solvers/orders/traces.hpp"
 #include "solvers/orders/walk.hpp"
-#include "solvers/pebbles/cheapest.hpp"
 #include "solvers/pebbles/reach.hpp"
 #include "solvers/placement/arranging.hpp"
 #include "solvers/placement/canonical.hpp"
@@ -29,7 +28,6 @@ PyMethodDef LOOPS[] = {
     loop<orders::follow_traces>("follow_traces"),
     loop<orders::walk_through>("walk_through"),
     loop<pebbles::reach>("reach"),
-    loop<pebbles::cheapest>("cheapest"),
     loop<annealing::anneal>("anneal_orders"),
     loop<chains::fill_segments>("fill_segments"),
     loop<chains::fill_floating>("fill_floating"),

@@ -44,6 +44,11 @@ RULES = tuple(
 )
 
 
+def some_rules(nodes: int, walked: int, fewest: int = 1) -> tuple[Rule, ...]:
+    """The first of them: as many as walk through so many nodes in all, but so many at least."""
+    return RULES[: max(fewest, walked // max(1, nodes))]
+
+
 _LARGE = 500  # in nodes: from here on a walk takes longer than some milliseconds
 
 

@@ -28,8 +28,7 @@ from solvers.reductions.views import reduced
 GOES = 24
 MOVES_PER_COMPUTE = 80  # moves of a go for each compute
 MOVES_PER_TRY = 20  # moves of plain annealing that take as long as one with the block in the loop
-TEMPERATURES = (1e-3, 3e-4)  # shares of the cost of everything once
-PRICE = 3.0  # price of a byte above the room, where 1 is the cost of making an average byte
+COOL = 2  # of the usual goes every other one, the cooler half
 
 
 def arrange_in_pattern(
@@ -76,7 +75,7 @@ class BlockSearch(NamedTuple):
         room."""
         local, length = self.local, len(begin.order) + 1
         ended = local.ended(begin.order)
-        cooling = local.cool(number, MOVES_PER_COMPUTE * length, TEMPERATURES[number % len(TEMPERATURES)], PRICE)
+        cooling = local.usual(COOL * number, MOVES_PER_COMPUTE * length)
         with halting(self.clock) as halt:
             order, over, cost = arrange(
                 local.arrays,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from solvers.clock import Clock
 from solvers.orders.arrays import Ints, arrays_of
-from solvers.orders.evict import RULES, Evictor
+from solvers.orders.evict import Evictor, some_rules
 from solvers.orders.measure import ILLEGAL, measure
 from solvers.placement.memory import MemoryModel
 from solvers.plan import lower
@@ -41,7 +41,7 @@ def walked(memory: MemoryModel, budget: int, seed: int, clock: Clock) -> tuple[i
 def _walks(problem: Problem, budget: int, seed: int, clock: Clock) -> Iterator[tuple[int, Ints]]:
     """Orders within the budget, each with its cost, from walks within smaller and smaller budgets."""
     evictor, arrays = Evictor(problem), arrays_of(problem)
-    rules = RULES[: max(2, WALKED // LEVELS // max(1, len(problem.nodes)))]
+    rules = some_rules(len(problem.nodes), WALKED // LEVELS, 2)
     for rule in rules:
         for level in range(LEVELS):
             if clock.over():

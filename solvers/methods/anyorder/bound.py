@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import product
 from math import ceil, gcd, isfinite
 
 import numpy as np
 
 from solvers import scip
+from solvers.clock import ITERATION_MOVES, Clock
 from solvers.methods.anyorder.answers import build_any_order, expand
 from solvers.methods.anyorder.moments import WithMoments, as_it_is, with_moments
 from solvers.methods.anyorder.pivots import PivotChoice
@@ -46,31 +46,10 @@ _WIDE = 8_000  # columns of one of them, at most
 _SQUARED = 1500  # columns, squared, for an iteration of a first round
 
 
-@dataclass(frozen=True, slots=True)
-class AnyOrder:
-    """`order`: the order that the relaxation's last answer suggests, legal but perhaps over budget. `done`: the bound
-    cannot be raised further."""
-
-    bound: float
-    infeasible: bool
-    order: tuple[int, ...] | None
-    done: bool
-    columns: int
-    work: int  # iterations of the simplex method so far
-
-
-def any_order_bound(
-    problem: Problem, budget: int, limits: Limits, enough: float | None = None, known: Sequence[int] | None = None
-) -> AnyOrder:
-    """Raise the bound until it is `enough`, cannot rise further, or time is up. `known`: a schedule that fits."""
-    search = BoundSearch(problem, budget, known)
-    while not search.done and (enough is None or search.bound < enough) and not limits.clock.over():
-        search.go(limits, enough)
-    return search.found()
-
-
 class BoundSearch:
-    """One search for a bound; each call of `go` runs one round. `seconds`: on processors, of SCIP's threads."""
+    """One search for a bound; each call of `go` runs one round. `known`: a schedule that fits. `order`: the one that
+    the relaxation's last answer suggests, legal but perhaps over budget. `done`: the bound cannot be raised further.
+    `seconds`: on processors, of SCIP's threads."""
 
     NAME = "bound over all orders"
 
@@ -85,7 +64,7 @@ class BoundSearch:
         self.known = known
         self.order: list[int] | None = None
         self.infeasible = self.done = False
-        self.work = self.columns = 0
+        self.columns = 0
         self.seconds = 0.0
         self.effort = 1
         self.chosen, self.weighed = False, 0  # whether other pivots were tried, and the columns that this took
@@ -124,10 +103,6 @@ class BoundSearch:
     def _peaks(self) -> Iterable[tuple[int, int]]:
         return product(range(len(self.windows.pivots) + 1), sorted(self.peaks))
 
-    def found(self) -> AnyOrder:
-        order = None if self.order is None else tuple(self.order)
-        return AnyOrder(self.bound, self.infeasible, order, self.done, self.columns, self.work)
-
     def _first_windows(self) -> Windows:
         """Boundaries as for a given order, but on the path that passes through the most bytes over budget. A large
         graph has only the middle one."""
@@ -139,17 +114,10 @@ class BoundSearch:
             chosen = [chosen[len(chosen) // 2]]
         return windows_of(self.ended, self.writer, [path[place] for place in chosen])
 
-    def go_on(self, rounds: int, limits: Limits, enough: float | None = None) -> None:
-        """So many rounds, or until the bound is enough."""
-        for _ in range(rounds):
-            if not self.done and (enough is None or self.bound < enough) and not limits.clock.over():
-                self.go(limits, enough)
-
     def go(self, limits: Limits, enough: float | None = None) -> None:
-        """One round: search the relaxation, then refine it where its answer does not fit."""
+        """One round: search the relaxation until the bound is enough, then refine it where its answer does not fit."""
         self.prepare(limits)
         answer = self._relax(limits, enough)
-        self.work += answer.work
         if answer.status is Status.INFEASIBLE:
             self.infeasible = self.done = True
             self.grounds = self._where()
@@ -171,7 +139,7 @@ class BoundSearch:
             self.chosen = True
             self._choose(limits)
         if self.grouped is None:
-            self.grouped = self.pose()
+            self.grouped = self._pose_at(self.windows, self._peaks(), limits.clock)
             self.columns, self.nodes = len(self.grouped.program.costs), 0
 
     @property
@@ -179,8 +147,8 @@ class BoundSearch:
         return self.grouped is not None
 
     def expected(self) -> int:
-        """Iterations of the simplex method that the round to come takes, as far as its size tells."""
-        return self.columns**2 // _SQUARED
+        """Moves that the round to come takes, as far as its size tells."""
+        return ITERATION_MOVES * (self.columns**2 // _SQUARED)
 
     def _choose(self, limits: Limits) -> None:
         """Begin anew with other pivots if the linear relaxation costs more there."""
@@ -188,14 +156,12 @@ class BoundSearch:
         def weigh(pivots: tuple[int, ...]) -> float | None:
             if self.weighed > _WEIGHED or limits.clock.over():
                 return None
-            grouped = self._pose_at(windows_of(self.ended, self.writer, pivots), ())
+            grouped = self._pose_at(windows_of(self.ended, self.writer, pivots), (), limits.clock)
             columns = len(grouped.program.costs)
             self.weighed += columns
             if columns > _WIDE:
                 return None
-            cost, iterations = estimate(grouped)
-            self.work += iterations
-            return (cost + grouped.program.offset) * self.scale
+            return (estimate(grouped, limits.clock) + grouped.program.offset) * self.scale
 
         memory = memory_of(self.arrays, np.arange(len(self.problem.nodes), dtype=np.int64)).tolist()
         choice = PivotChoice(self.problem, weigh, self.total)
@@ -210,7 +176,7 @@ class BoundSearch:
     def _relax(self, limits: Limits, enough: float | None) -> scip.ProgramAnswer:
         assert self.grouped is not None
         if self.solving is None:
-            self.work += tighten(self.grouped, limits.clock)
+            tighten(self.grouped, limits.clock)
         self.nodes += self.effort * tree(self.columns)
         settings = scip.Settings(
             verbose=limits.verbose,
@@ -226,18 +192,17 @@ class BoundSearch:
             self.solving = scip.Solving(self.grouped.program, settings, starts)
         else:
             self.solving.go_on(limits.clock, self.nodes, settings.enough)
-        before = self.solving.seconds
+        seconds, iterations = self.solving.seconds, self.solving.iterations
         answer = self.solving.wait()
-        self.seconds += self.solving.seconds - before
+        self.seconds += self.solving.seconds - seconds
+        limits.clock.spend(iterations=self.solving.iterations - iterations)
         return answer
 
-    def pose(self) -> GroupedProgram:
-        return self._pose_at(self.windows, self._peaks())
-
-    def _pose_at(self, windows: Windows, peaks: Iterable[tuple[int, int]]) -> GroupedProgram:
+    def _pose_at(self, windows: Windows, peaks: Iterable[tuple[int, int]], clock: Clock) -> GroupedProgram:
         grouped = build_any_order(self.ended, self.budget, windows, self.free, self.scale, peaks, self.moments.beside)
         sure = sum(node.cost for index, node in enumerate(self.problem.nodes) if windows.is_sure(index))
         grouped.program.offset = sure / self.scale
+        clock.spend(columns=len(grouped.program.costs))
         return grouped
 
     def _raise(self, bound: float) -> None:

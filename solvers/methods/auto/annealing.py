@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from solvers.annealing.local import LocalSearch, WentTo
+from solvers.annealing.local import PRICES, TEMPERATURES, LocalSearch, WentTo
 from solvers.methods.auto.operator import Operator
 from solvers.methods.auto.pool import Contender
 from solvers.methods.auto.question import SearchQuestion
@@ -20,8 +20,6 @@ from solvers.side_by_side import side_by_side
 _WIDTH = 4  # goes of a lot, whatever the number of processors
 _EXPLOIT = 2
 _SEEDS = 7919  # a prime, to keep the seeds of goes apart
-_TEMPERATURES = (0.5, 1.5, 0.15, 5.0)  # times the mean cost of an op
-_PRICES = (30.0, 3.0, 300.0)  # of a byte over the budget, where 1 is the cost of making an average byte
 _BEST, _OTHERS = 0, 1  # where goes begin
 _SHORTEST, _LONGEST = 1 / 16, 4.0  # goes, in usual ones
 _PART = 1 / 2  # of the work so far: no lot takes more
@@ -56,8 +54,8 @@ class Annealing(Operator):
         self.pool = asked.pool
         self.local = LocalSearch(asked.problem, asked.budget, asked.limits.seed)
         self.starts = [Setting(value) for value in (_BEST, _OTHERS)]
-        self.temperatures = [Setting(value / len(asked.given)) for value in _TEMPERATURES]
-        self.prices = [Setting(value) for value in _PRICES]
+        self.temperatures = [Setting(value) for value in TEMPERATURES]
+        self.prices = [Setting(value) for value in PRICES]
         self.lengthen(_SHORTEST)
         self.goes = self.others = 0
         self.worth: tuple[int, int] | None = None  # of the pool, when goes of the longest kind found nothing
@@ -69,32 +67,34 @@ class Annealing(Operator):
         self.length = length
         self.work = int(_WIDTH * length * self.asked.moves)
 
-    def fill(self, work: int) -> None:
-        """So much work on the processors but one."""
-        clock = self.asked.limits.clock
-        until = clock.work.spent + work
-        while clock.work.spent + self.work <= until and self.ready() and not self.asked.done():
-            self.lot(1)
+    def fits(self, most: int) -> bool:
+        """Whether any lot takes no more than so many moves. Beside others it never rests."""
+        return bool(self.pool.entries) and _WIDTH * int(_SHORTEST * self.asked.moves) <= most
 
-    def lot(self, taken: int) -> None:
-        """`taken`: processors that something else is at work on."""
-        before, moves = self.pool.worth, int(self.length * self.asked.moves)
+    def lot(self, taken: int = 0, most: int | None = None) -> int:
+        """`taken`: processors that something else is at work on. `most`: moves that it may take. Returns those that it
+        took."""
+        length = self.length
+        while most is not None and length > _SHORTEST and _WIDTH * int(length * self.asked.moves) > most:
+            length /= 2
+        before, moves = self.pool.worth, int(length * self.asked.moves)
         chosen = [self._setting(turn) for turn in range(_WIDTH)]
-        entries = [self._entry(start.value) for start, _, _ in chosen]
-        calls = [self._go(entry, heat.value, price.value, moves) for entry, (_, heat, price) in zip(entries, chosen)]
+        entries = [self._entry(settings[0].value) for settings in chosen]
+        calls = [self._go(entry, settings, moves) for entry, settings in zip(entries, chosen, strict=True)]
         for entry, settings, (order, _) in zip(entries, chosen, side_by_side(calls, taken), strict=True):
             found = self.pool.offer(order, self.name, entry.origin)
             gained = 0.0 if found is None else self.asked.gain(before, found.worth)
             for setting in settings:
-                setting.learn(gained, self.length)
+                setting.learn(gained, length)
         self.asked.limits.clock.spend(moves=moves * len(calls))
-        if self.pool.worth == before:
+        if self.pool.worth == before and length == self.length:
             if self.length == _LONGEST:
                 self.worth = before
             if self.length < _LONGEST and 2 * self.work <= _PART * self.asked.limits.clock.work.spent:
                 self.lengthen(2 * self.length)
-        else:
+        elif self.pool.worth != before:
             self.worth = None
+        return moves * len(calls)
 
     def _entry(self, start: float) -> Contender:
         """The best, or the others in turn."""
@@ -105,16 +105,17 @@ class Annealing(Operator):
         return entries[1 + self.others % (len(entries) - 1)]
 
     def _setting(self, turn: int) -> tuple[Setting, Setting, Setting]:
-        """The most promising in half of the goes, and every one in turn."""
+        """The most promising in half of the goes, and every one in turn: start, temperature and price."""
+        parameters = self.starts, self.temperatures, self.prices
         if turn < _EXPLOIT:
-            return promising(self.starts), promising(self.temperatures), promising(self.prices)
-        place = self.goes + turn
-        chosen = (settings[place % len(settings)] for settings in (self.starts, self.temperatures, self.prices))
-        start, temperature, price = chosen
+            start, temperature, price = map(promising, parameters)
+        else:
+            start, temperature, price = (settings[(self.goes + turn) % len(settings)] for settings in parameters)
         return start, temperature, price
 
-    def _go(self, entry: Contender, temperature: float, price: float, moves: int) -> Callable[[], WentTo]:
+    def _go(self, entry: Contender, settings: Sequence[Setting], moves: int) -> Callable[[], WentTo]:
         self.goes += 1
+        _, temperature, price = (setting.value for setting in settings)
         cooling = self.local.cool(self.goes * _SEEDS, moves, temperature, price)
         call = partial(self.local.descend, entry.steps, cooling, self.asked.limits.clock, bool(self.goes % 2))
         return self.asked.best.ledger.counted(self.name, call)

@@ -1,7 +1,7 @@
 """The default method: a pool of orders, a few operators that better them, and a scheduler that gives work by gain.
 
-Operators find orders or raise the bound over all orders: annealing, walks, larger budgets, the least peak while nothing
-fits, the exact search within one order, and a relaxation without an order. The search ends when cost and bound meet,
+Operators find orders or raise the bound over all orders: annealing, walks, the least peak while nothing fits, the exact
+search within one order, and a relaxation without an order. The search ends when cost and bound meet,
 when patience is lost, or when nobody has anything left to do.
 
 Invariant: `bound_any_order` holds for every schedule, `bound` for all that first compute the ops in the order of the
@@ -19,7 +19,6 @@ from solvers.methods.auto.annealing import Annealing
 from solvers.methods.auto.lowest import LeastPeak
 from solvers.methods.auto.question import SearchQuestion
 from solvers.methods.auto.raising import Raising
-from solvers.methods.auto.roomier import Roomier
 from solvers.methods.auto.scheduler import Scheduler
 from solvers.methods.auto.walking import EvictionWalks
 from solvers.methods.auto.within import Within
@@ -29,17 +28,8 @@ from solvers.notes import Note, SolverNote
 from solvers.orders.best import GIVEN, KNOWN, Best
 from solvers.pebbles.floor import dig
 from solvers.problem import Grounds, Limits, Problem, Result, Status
-from solvers.reductions.passes import Pass
 
 _LEISURE = 5_000_000  # moves, at least, for the least peak where it is proved that nothing fits
-
-
-def best_of_pass(one: Pass, budget: int, limits: Limits) -> tuple[int, ...]:
-    pass_of = Auto(one.problem, budget, limits, part=True)
-    pass_of.search()
-    found = pass_of.asked.best.fitting or pass_of.asked.best.leanest
-    assert found is not None, "the order as given can always run"
-    return one.expand(found.steps())
 
 
 def solve(problem: Problem, budget: int, limits: Limits, options: Known = NOTHING_KNOWN) -> Result:
@@ -48,15 +38,12 @@ def solve(problem: Problem, budget: int, limits: Limits, options: Known = NOTHIN
 
 
 class Auto:
-    """One search over all orders for the cheapest schedule within a budget. `part`: the problem is a pass of another,
-    and is not made two again."""
+    """One search over all orders for the cheapest schedule within a budget."""
 
-    def __init__(self, problem: Problem, budget: int, limits: Limits, part: bool = False) -> None:
+    def __init__(self, problem: Problem, budget: int, limits: Limits) -> None:
         self.asked = asked = SearchQuestion(problem, budget, limits)
         self.within, self.raising, annealing = Within(asked), Raising(asked), Annealing(asked)
-        finders = (EvictionWalks(asked), LeastPeak(asked))
-        roomier = () if part else (Roomier(asked, best_of_pass),)
-        operators = (*finders, *roomier, self.within, self.raising)
+        operators = EvictionWalks(asked), LeastPeak(asked), self.within, self.raising
         self.scheduler = Scheduler(asked, operators, annealing)
 
     def run(self, candidates: Sequence[Sequence[int]]) -> Result:

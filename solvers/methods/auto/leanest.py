@@ -8,19 +8,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from solvers.annealing.local import LocalSearch
 from solvers.clock import STATE_MOVES, Clock, Work
 from solvers.methods.exact.low_walks import lowest
 from solvers.orders.best import Best
 from solvers.orders.evict import RULES, Evictor
-from solvers.pebbles.copies import Copies
 from solvers.pebbles.floor import dig
-from solvers.pebbles.windows import Stretches
 from solvers.problem import Limits, Problem, Result, Status
 
 WALKING_MOVES = 1_000_000
 WALKING_RULES, LEVELS = 2, 8  # of walks that are offered to an allocator
 DIGGING_STATES = 40_000
-CHEAPENING_STATES = 50_000
+CHEAPENING_GOES, CHEAPENING_MOVES = 8, (400, 100_000)  # moves of a go for each op, and in all
 
 
 def list_walked(problem: Problem, limits: Limits) -> list[tuple[int, ...]]:
@@ -47,11 +46,13 @@ def find_lean(problem: Problem, budget: int, limits: Limits) -> Result:
     best.offer(walked.order, walked.by)
     dig(best, walked.peak, _given(limits, DIGGING_STATES * STATE_MOVES))
     assert best.leanest is not None
-    cheaper = Best(problem, best.leanest.peak, _given(limits, CHEAPENING_STATES * STATE_MOVES))
-    cheaper.offer(best.leanest.order, best.leanest.by)
-    assert cheaper.fitting is not None
-    found = Stretches(Copies(problem), cheaper, CHEAPENING_STATES * STATE_MOVES).improve(cheaper.fitting)
-    return Result(Status.UNKNOWN, found.steps())
+    lean, local = best.leanest, LocalSearch(problem, best.leanest.peak, limits.seed)
+    moves = min(CHEAPENING_MOVES[0] * len(problem.nodes), CHEAPENING_MOVES[1])
+    for number in range(CHEAPENING_GOES):
+        found = best.weigh(local.go(lean.order, number, moves, limits.clock).order)
+        if found is not None and found.peak <= lean.peak and found.cost < lean.cost:
+            lean = found
+    return Result(Status.UNKNOWN, lean.steps())
 
 
 def _given(limits: Limits, moves: int) -> Limits:

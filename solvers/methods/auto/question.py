@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
 
 from solvers.methods.auto.pool import OrderPool
 from solvers.orders.best import Best
 from solvers.orders.bounds import PeakBound, cost_bound, peak_bound
-from solvers.pebbles.copies import Copies
 from solvers.problem import Limits, Problem
 from solvers.stopping import Standing, usual
 from solvers.updates import following_readers
@@ -48,10 +46,6 @@ class SearchQuestion:
         """Limits for a step beside others, which counts its own work; `work`: how much it may take."""
         return replace(self.limits.silent(), clock=replace(self.limits.clock.timed(), most=work))
 
-    def dearer(self, times: float) -> bool:
-        """Whether nothing fits that costs at most so many times everything once."""
-        return self.best.cost is None or self.best.cost > self.total * times
-
     def raise_floor(self, bound: float, by: str) -> bool:
         self.floor = max(self.floor, bound)
         return self.best.raise_bound(bound, by)
@@ -64,7 +58,3 @@ class SearchQuestion:
         cost of everything once."""
         (lacked, cost), (lacks, costs) = before, worth
         return max(0.0, (lacked - lacks) / lacked if lacked else 0.0 if lacks else (cost - costs) / self.total)
-
-    @cached_property
-    def copies(self) -> Copies:
-        return Copies(self.as_asked)

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from solvers.clock import ITERATION_MOVES
 from solvers.methods.anyorder.bound import BoundSearch
 from solvers.methods.auto.operator import Offer, Operator, Step
 from solvers.methods.auto.pool import Contender
@@ -41,14 +40,11 @@ class Raising(Operator):
         self.searched = below.prepared
 
         def step(limits: Limits) -> list[Offer]:
-            before = below.work
             if self.searched:
-                below.go_on(1, limits, enough)
+                below.go(limits, enough)
                 best.ledger.spent(self.name, below.seconds - seconds)
             else:
                 below.prepare(limits)
-                limits.clock.spend(moves=self.posing)
-            limits.clock.spend(iterations=below.work - before)
             if not self.searched or below.order is None:
                 return []
             return [Offer(np.array(in_time(self.asked.as_asked, below.order), np.int64), self.name)]
@@ -60,7 +56,7 @@ class Raising(Operator):
         if not below.prepared:
             self.work = self.posing
         elif not self.searched:
-            self.work = ITERATION_MOVES * below.expected()
+            self.work = below.expected()
         if asked.raise_floor(below.bound, self.name):
             asked.limits.report(Progress(asked.limits.clock.elapsed(), bound=asked.floor))
         asked.no_plan = asked.no_plan or below.infeasible

@@ -10,13 +10,15 @@ Invariant: work and gains are counted, never timed, so that without a time-out t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 
+from solvers.clock import Work
 from solvers.methods.auto.annealing import Annealing
-from solvers.methods.auto.operator import Operator
+from solvers.methods.auto.operator import Offer, Operator
 from solvers.methods.auto.question import SearchQuestion
 
+_LOOK_SECONDS = 0.01  # between two looks at what a step has done, which decide nothing
 _FADING = 0.7  # of what an operator gained and spent before, at each of its steps: what is new tells most
 
 
@@ -73,21 +75,37 @@ class Scheduler:
     def _run(self, operator: Operator) -> tuple[int, int]:
         """A step in a thread of its own, beside as much annealing: the work of each. Neither receives results of the
         other before both have ended, so that it does not matter which is faster."""
-        asked, clock = self.asked, self.asked.limits.clock
-        before = clock.work.spent
+        asked = self.asked
         if operator is self.annealing:
-            self.annealing.lot(0)
-            return max(1, clock.work.spent - before), 0
+            return max(1, self.annealing.lot()), 0
         limits = asked.aside(operator.most)
         step = asked.best.ledger.counted(operator.name, partial(operator.begin(), limits))
         with ThreadPoolExecutor(1) as beside:
             going = beside.submit(step)
-            self.annealing.fill(operator.work)
-            filled = clock.work.spent - before
+            filled = self._fill(going, limits.clock.work, operator.work)
             offers = going.result()
         entries = [asked.pool.offer(*offer) for offer in offers]
         operator.work = max(1, limits.clock.work.spent)
-        clock.spend(moves=operator.work)
+        asked.limits.clock.spend(moves=operator.work)
         spent = operator.work
         operator.end(entries)
         return spent, filled
+
+    def _fill(self, going: Future[Sequence[Offer]], work: Work, expected: int) -> int:
+        """Anneal beside a step for as much work as it takes, which is known when it ends; returns how much was done.
+        It is taken to last for half of what is expected. No lot takes more than half of what is left of it, as far as
+        is known, or of what it has taken."""
+        filled = 0
+        while not self.asked.done() and (2 * filled < expected or takes_more(going, work, filled)):
+            most = max(expected - filled, filled) // 2
+            if not self.annealing.fits(most):
+                break
+            filled += self.annealing.lot(0 if going.done() else 1, most)
+        return filled
+
+
+def takes_more(going: Future[Sequence[Offer]], work: Work, than: int) -> bool:
+    """Whether a step takes more work than that: waits until it is known."""
+    while not going.done() and work.known <= than:
+        wait([going], _LOOK_SECONDS)
+    return work.known > than

@@ -17,7 +17,7 @@ from solvers.methods.auto.operator import Offer, Operator, Step
 from solvers.methods.auto.pool import Contender
 from solvers.methods.auto.question import SearchQuestion
 from solvers.orders.arrays import Ints
-from solvers.orders.evict import RULES, Evictor
+from solvers.orders.evict import Evictor, some_rules
 from solvers.orders.wide_last import orders_with_wide_last
 from solvers.problem import Limits
 from solvers.reductions.first_computes import in_order_of, lazy_orders
@@ -32,7 +32,7 @@ class EvictionWalks(Operator):
     name, share = "walks", 0.6  # they take little
 
     def __init__(self, asked: SearchQuestion) -> None:
-        self.rules = RULES[: max(1, min(_WALKS, _WALKED // max(1, len(asked.given))))]
+        self.rules = some_rules(len(asked.given), _WALKED)[:_WALKS]
         reads = sum(len(node.reads) for node in asked.problem.nodes)
         super().__init__(asked, LOOK_MOVES * (len(asked.given) + reads) * len(self.rules))
         self.orders = self._orders()

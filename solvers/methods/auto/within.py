@@ -10,19 +10,17 @@ from dataclasses import replace
 
 import numpy as np
 
+from solvers.clock import Clock
 from solvers.methods.auto.operator import Offer, Operator, Step
 from solvers.methods.auto.question import SearchQuestion
 from solvers.methods.exact.improve import MOVES
 from solvers.methods.exact.milp import Hunt
 from solvers.orders.arrays import Ints
 from solvers.orders.best import Weighed
-from solvers.orders.evict import RULES
 from solvers.problem import Limits, Progress
 from solvers.reductions.first_computes import in_order_of
 
 NAME = "within one order"
-_LARGE_NODES = 500  # from here on fewer ways to evict are tried
-_FEW_RULES = 9
 _KEPT = 6  # hunts
 _OTHERS = 2  # rounds within the best schedule's order for each of another
 _READ_MOVES = 1_000  # of the first round, for each read of a node
@@ -45,21 +43,19 @@ class HuntWithin:
         if progress.order is not None:
             self.found.append(self.way.expand(progress.order))
 
-    def go(self, known: Weighed, walked: list[tuple[int, ...]]) -> int:
-        """One round, and the work that it took."""
-        hunt, work = self.hunt, self.limits.clock.work
-        tries, spent, seconds = hunt.improver.turn.spent, work.spent, hunt.seconds
+    def go(self, known: Weighed, walked: list[tuple[int, ...]], clock: Clock) -> None:
+        """One round, whose work counts on this clock."""
+        hunt, self.limits.clock.work.whole = self.hunt, clock.work
+        tries, seconds = hunt.improver.turn.spent, hunt.seconds
         hunt.rival = known.cost
         if self.rounds is None:
             for order in (self.first, known.steps(), *walked):
                 hunt.best.offer(self.way.shrink(order), known.by)
-            if len(self.first) > _LARGE_NODES:
-                hunt.improver.rules = list(RULES[:_FEW_RULES])
             self.rounds = hunt.rounds()
         self.count += 1
         self.over = hunt.done() or next(self.rounds, self) is self
         self.asked.best.ledger.spent(NAME, hunt.seconds - seconds)
-        return work.spent - spent + MOVES * (hunt.improver.turn.spent - tries)
+        clock.spend(moves=MOVES * (hunt.improver.turn.spent - tries))
 
 
 class Within(Operator):
@@ -91,7 +87,7 @@ class Within(Operator):
         chosen = min(going, key=lambda hunt: hunt.count if hunt.first == own else _OTHERS * hunt.count)
 
         def step(limits: Limits) -> list[Offer]:
-            limits.clock.spend(moves=chosen.go(known, asked.walked))
+            chosen.go(known, asked.walked, limits.clock)
             found = [Offer(np.array(order, np.int64), self.name) for order in chosen.found]
             chosen.found.clear()
             return found

@@ -8,7 +8,7 @@ and staleness, which looks back, is the distance to the next use, which looks ah
 from __future__ import annotations
 
 from solvers.orders.best import GIVEN, Best
-from solvers.orders.evict import RULES, Evictor
+from solvers.orders.evict import Evictor, some_rules
 from solvers.problem import Limits, Problem, Result
 
 FEWEST, NODES_WALKED = 9, 40_000  # settings tried at least; and nodes walked, which keeps a sweep within a second or so
@@ -18,7 +18,7 @@ def solve(problem: Problem, budget: int, limits: Limits) -> Result:
     best = Best(problem, budget, limits)
     best.offer(range(len(problem.nodes)), GIVEN)
     evictor = Evictor(problem, limits.clock)
-    for rule in RULES[: max(FEWEST, NODES_WALKED // len(problem.nodes))]:
+    for rule in some_rules(len(problem.nodes), NODES_WALKED, FEWEST):
         if best.over():
             break
         order = evictor.run(budget, rule, limits.seed)

@@ -19,15 +19,14 @@ from solvers.annealing.local import LocalSearch
 from solvers.methods.exact import window
 from solvers.orders.arrays import Ints
 from solvers.orders.best import Best
-from solvers.orders.evict import RULES, Evictor, Hints, Rule
+from solvers.orders.evict import RULES, Evictor, Hints, some_rules
 from solvers.orders.measure import memory_of
 from solvers.problem import Problem
 
 MOVES = 12_000  # of a go of annealing
 _MENDING = 3  # goes from the order of a relaxation's answer, and goes without success before polishing ends
-_LARGE = 500  # in nodes: from here on a walk takes longer than some milliseconds
-_VERY_LARGE = 4000  # in nodes: from here on a walk takes a good part of a second
-_FEWEST = 6  # rules tried on any graph
+_WALKED, _GUIDED = 200_000, 18_000  # nodes that plain walks go through, and guided ones for each strength of hints
+_FEWEST = 8  # rules tried on any graph
 WORK = 100  # iterations of SCIP's simplex method that take as long as one go of annealing
 _WIDE = 4000  # columns of a window's program
 _NO_PLAN = 1 << 62  # a cost higher than any
@@ -66,25 +65,22 @@ class Improver:
         self.scale = scale
         self.done = done
         self.evictor = Evictor(best.problem, best.limits.clock)
-        self.rules: list[Rule] = list(RULES)
+        self.rules = some_rules(len(best.problem.nodes), _GUIDED, _FEWEST)
         self.local = LocalSearch(best.problem, best.budget, best.limits.seed)
         self.disputed: list[int] = []  # nodes that the relaxation treats differently from the best order
         self.turn = Turn(None)
 
     def walk_plainly(self) -> None:
-        """Walk by all rules; on very large graphs by some. On large graphs, later walks use only the rules that do best
-        here."""
+        """Walk by all rules, or by some of them on very large graphs. Later walks use those that do best here."""
         found: list[tuple[int, int]] = []
-        every = min(len(RULES) // _FEWEST, 1 + len(self.problem.nodes) // _VERY_LARGE)
-        for place, rule in list(enumerate(RULES))[::every]:
+        for place, rule in enumerate(some_rules(len(self.problem.nodes), _WALKED, _FEWEST)):
             if self.done():
                 return
             order = self.evictor.run(self.budget, rule, self.limits.seed)
             weighed = self.best.offer(order, "walks")
             cost = weighed.cost if weighed is not None and self.best.fits(weighed) else _NO_PLAN
             found.append((cost, place))
-        if len(self.problem.nodes) > _LARGE:
-            self.rules = [RULES[place] for _, place in sorted(found)[:8]]
+        self.rules = tuple(RULES[place] for _, place in sorted(found)[: len(self.rules)])
 
     def walk_with(self, hints: Hints) -> None:
         for strength, rule in product((1e4, 30.0, 3.0), self.rules):

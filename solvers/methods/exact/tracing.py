@@ -38,11 +38,11 @@ _LARGE = 20_000  # in columns: from here on the linear program alone takes too l
 _ITERATIONS = 30_000  # iterations of the simplex method, in all
 
 
-def tighten(grouped: GroupedProgram, clock: Clock) -> int:
-    """Add rows to the program; the result is the number of iterations."""
+def tighten(grouped: GroupedProgram, clock: Clock) -> None:
+    """Add rows to the program."""
     if len(grouped.program.costs) > _LARGE:
-        return 0
-    tracing = Tracing(grouped)
+        return
+    tracing = Tracing(grouped, clock)
     first = before = -INFINITY
     stalled = 0
     for _ in range(_ROUNDS):
@@ -54,25 +54,24 @@ def tighten(grouped: GroupedProgram, clock: Clock) -> int:
         before = cost
         if stalled >= _STALLED or not tracing.add(values):
             break
-    return tracing.iterations
 
 
-def estimate(grouped: GroupedProgram) -> tuple[float, int]:
-    """What the linear relaxation costs after a few rounds of rows, and the number of iterations."""
-    tracing = Tracing(grouped)
+def estimate(grouped: GroupedProgram, clock: Clock) -> float:
+    """What the linear relaxation costs after a few rounds of rows."""
+    tracing = Tracing(grouped, clock)
     cost, values = tracing.solve()
     for _ in range(_GLANCES):
         if not values or not tracing.add(values):
             break
         cost, values = tracing.solve()
-    return cost, tracing.iterations
+    return cost
 
 
 class Tracing:
     """The linear relaxation, and the rows that its answers break."""
 
-    def __init__(self, grouped: GroupedProgram) -> None:
-        self.grouped = grouped
+    def __init__(self, grouped: GroupedProgram, clock: Clock) -> None:
+        self.grouped, self.clock = grouped, clock
         self.arrays = arrays_of(grouped.problem)
         self.free = np.zeros(len(grouped.problem.sizes), np.bool_)
         self.free[sorted(grouped.free)] = True
@@ -96,6 +95,8 @@ class Tracing:
         self.given = len(self.grouped.program.rows)
         cost, values, _ = self.linear.solve()
         self.iterations += self.linear.iterations
+        program = self.grouped.program
+        self.clock.spend(linear=(self.linear.iterations, len(program.rows) + len(program.costs)))
         return cost, values
 
     def add(self, values: Sequence[float]) -> bool:
@@ -121,6 +122,7 @@ class Tracing:
             before += runs[group - 1]
             held = self._at(grouped.held[group], values, len(grouped.problem.sizes))
             made = np.zeros(len(grouped.problem.nodes))
+            self.clock.spend(looks=len(made) * (len(runs) - group))
             for until in range(group, len(runs)):
                 made += runs[until]
                 traces = cheapest(self.arrays, self.free, held, made)

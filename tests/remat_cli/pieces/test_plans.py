@@ -40,7 +40,7 @@ def short_leanest(monkeypatch: pytest.MonkeyPatch) -> None:
     """The leanest plan has work of its own, more than plans so small as these need."""
     monkeypatch.setattr("solvers.methods.auto.leanest.WALKING_MOVES", WORK)
     monkeypatch.setattr("solvers.methods.auto.leanest.DIGGING_STATES", WORK // 100)
-    monkeypatch.setattr("solvers.methods.auto.leanest.CHEAPENING_STATES", WORK // 100)
+    monkeypatch.setattr("solvers.methods.auto.leanest.CHEAPENING_GOES", 1)
 
 
 @pytest.fixture(scope="module")

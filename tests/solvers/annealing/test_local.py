@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from solvers.annealing import local
-from solvers.annealing.local import LARGE, LocalSearch
+from solvers.annealing.local import LocalSearch
 from solvers.clock import Clock
 from solvers.orders.arrays import arrays_of
 from solvers.orders.evict import RULES, Evictor
@@ -37,11 +37,9 @@ def gained(problem: Problem, seed: int) -> int:
     return before - min((cost for cost, peak in found if peak <= budget), default=before)
 
 
-def test_a_walk_in_a_large_graph_gets_cheaper_because_its_goes_are_cooler(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = chain(LARGE // 2 + 10)
-    assert len(problem.nodes) > LARGE
-    cooler = np.array([gained(problem, seed) for seed in range(3)])
-    monkeypatch.setattr(local, "LARGE", len(problem.nodes))
+def test_a_walk_gets_cheaper_because_goes_begin_at_about_the_cost_of_an_op(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = chain(1_000)
+    usual = np.array([gained(problem, seed) for seed in range(3)])
+    monkeypatch.setattr(local, "TEMPERATURES", tuple(50 * times for times in local.TEMPERATURES))
     hotter = np.array([gained(problem, seed) for seed in range(3)])
-    assert (cooler > 0).all()
-    assert (cooler > hotter).all()
+    assert usual.sum() > 0 >= hotter.sum()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+from solvers.clock import Clock
 from solvers.methods.anyorder.answers import build_any_order, expand
 from solvers.methods.anyorder.windows import heaviest_path, windows_of
 from solvers.methods.exact.grouped import GroupedProgram
@@ -29,7 +30,7 @@ def test_every_order_satisfies_every_row_at_no_greater_cost() -> None:
         wide += sum(low < high for low, high in zip(grouped.windows.low, grouped.windows.high, strict=True))
         moved += tuple(advance(grouped.problem, grouped.replaceable, order)) != order
         before = len(grouped.program.rows)
-        Tracing(grouped).add([random.random() ** 2 for _ in grouped.program.costs])
+        Tracing(grouped, Clock()).add([random.random() ** 2 for _ in grouped.program.costs])
         traced += len(grouped.program.rows) - before
         solution = project(grouped, order)
         for columns, coefficients, low, high in grouped.program.rows:

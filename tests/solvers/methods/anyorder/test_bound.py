@@ -6,12 +6,19 @@ from random import Random
 
 import pytest
 
-from solvers.methods.anyorder.bound import any_order_bound
+from solvers.methods.anyorder.bound import BoundSearch
 from solvers.plan import lower
 from solvers.problem import Limits, Node, Problem
 from solvers.simulate import simulate
 from tests.oracle.exact import least_peak, optimum
 from tests.oracle.problems import random_problem
+
+
+def raised(problem: Problem, budget: int) -> BoundSearch:
+    search = BoundSearch(problem, budget)
+    while not search.done:
+        search.go(Limits(gap=0.0))
+    return search
 
 
 @pytest.mark.slow
@@ -27,7 +34,7 @@ def checked(random: Random) -> bool:
     peak = simulate(problem, lower(problem, range(len(problem.nodes)))).peak
     least = least_peak(problem, any_order=True)
     budget = random.randint(least - 1, max(least, min(peak - 1, least + 2)))
-    found = any_order_bound(problem, budget, Limits(gap=0.0))
+    found = raised(problem, budget)
     best = None if budget < least else optimum(problem, budget, any_order=True)
     assert best is None or not found.infeasible, (problem, budget)
     assert best is None or found.bound <= best, (problem, budget)
@@ -43,5 +50,5 @@ def test_a_weight_gradient_may_wait_but_what_it_reads_must_too() -> None:
         Node(1, (2, 0), (3,)),
     )
     problem = Problem(nodes, (4, 1, 1, 1), (3,))
-    found = any_order_bound(problem, 10, Limits(gap=0.0))
+    found = raised(problem, 10)
     assert (found.bound, found.done) == (13, True)

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from solvers.methods.anyorder import moments
-from solvers.methods.anyorder.bound import BoundSearch, any_order_bound
+from solvers.methods.anyorder.bound import BoundSearch
 from solvers.methods.anyorder.moments import list_moments, with_moments
 from solvers.methods.anyorder.windows import windows_of
 from solvers.plan import lower
@@ -101,5 +101,7 @@ def test_what_is_made_beside_a_gradient_leaves_no_room_for_others() -> None:
         Node(1, (6, 0, 1), (7,)),
     )
     problem = Problem(nodes, (1, 2, 4, 4, 4, 4, 1, 1), (7,))
-    found = any_order_bound(problem, 13, Limits(gap=0.0))
-    assert found.bound == optimum(problem, 13, any_order=True) == 27
+    search = BoundSearch(problem, 13)
+    while not search.done:
+        search.go(Limits(gap=0.0))
+    assert search.bound == optimum(problem, 13, any_order=True) == 27

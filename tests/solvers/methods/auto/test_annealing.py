@@ -90,9 +90,15 @@ def test_goes_become_longer_where_nothing_is_found_and_end() -> None:
 def test_lots_beside_others_take_no_more_work_than_they_are_given() -> None:
     problem = training_chain(Random(43))
     asked, annealing = begun(problem, peak_bound(problem).peak * 5 // 4)
-    given = annealing.work * 5 // 2
-    annealing.fill(given)
-    assert 0 < asked.limits.clock.work.spent <= given
+    while annealing.work < 16 * asked.moves:
+        annealing.lengthen(2 * annealing.length)
+    for given in (annealing.work * 2, annealing.work, annealing.work - 1, annealing.work // 5):
+        before = asked.limits.clock.work.spent
+        assert annealing.fits(given)
+        taken = annealing.lot(1, given)
+        assert given / 2 < taken <= given or taken == annealing.work
+        assert asked.limits.clock.work.spent == before + taken
+    assert not annealing.fits(1)
 
 
 def test_the_setting_that_gains_most_for_its_work_is_promising() -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
+from time import sleep
 
 import numpy as np
 import pytest
@@ -57,10 +58,13 @@ class Filling(Annealing):
     def ready(self) -> bool:
         return True
 
-    def lot(self, taken: int) -> None:
-        self.lots += not taken
-        self.beside += taken
-        self.asked.limits.clock.spend(moves=self.work)
+    def fits(self, most: int) -> bool:
+        return self.work <= most
+
+    def lot(self, taken: int = 0, most: int | None = None) -> int:
+        self.lots += most is None
+        self.beside += most is not None
+        return self.asked.limits.clock.spend(moves=self.work)
 
 
 @pytest.fixture
@@ -124,6 +128,33 @@ def test_the_filler_works_beside_long_steps_and_pays_for_it(asked: SearchQuestio
     while long.steps < 2:
         scheduler.step()
     assert filler.lots == before  # what it did beside was its turn
+
+
+@pytest.mark.parametrize("known_at_once", [True, False])
+def test_the_filler_works_as_long_as_a_step_that_takes_more_than_was_expected(
+    asked: SearchQuestion, known_at_once: bool
+) -> None:
+    """However early or late it is known what the step takes."""
+
+    class Longer(Working):
+        def begin(self) -> Step:
+            def step(limits: Limits) -> list[Offer]:
+                work = limits.clock.work
+                for done in range(0, 700, 100):
+                    work.under_way = 0 if known_at_once else done
+                    if not known_at_once:
+                        sleep(0.001)
+                work.under_way = 0
+                limits.clock.spend(moves=700)
+                return []
+
+            return step
+
+    filler, long = Filling(asked, 0.5, 10), Longer(asked, "long", 0.5, 100)
+    scheduler = Scheduler(asked, (long,), filler)
+    while not long.steps:
+        scheduler.step()
+    assert filler.beside == 70
 
 
 def test_nobody_ready_is_the_end(asked: SearchQuestion) -> None:

@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from solvers.clock import Clock
 from solvers.methods.exact.cuts import build_cuts, expand_cuts
 from solvers.methods.exact.projection import project
 from solvers.methods.exact.replaceable import advance
@@ -33,7 +34,7 @@ def test_every_order_satisfies_every_row_at_no_greater_cost() -> None:
         rows += sum(map(len, cuts.across))
         moved += tuple(advance(ended, cuts.replaceable, order)) != order
         before = len(cuts.program.rows)
-        Tracing(cuts).add([random.random() ** 2 for _ in cuts.program.costs])
+        Tracing(cuts, Clock()).add([random.random() ** 2 for _ in cuts.program.costs])
         traced += len(cuts.program.rows) - before
         solution = project(cuts, order)
         for columns, coefficients, low, high in cuts.program.rows:
