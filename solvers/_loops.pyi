@@ -26,7 +26,7 @@ def reach(
     copies: Copies, wanted: Ints, alone: Ints, known: int, most: int, at_least: int, halt: Ints, /
 ) -> tuple[int, int, int, int, Ints, Ints, Ints, Ints]: ...
 
- solvers/annealing
+# solvers/annealing
 def anneal_orders(
     arrays: Arrays, order: Ints, budget: int, roof: int, peak: int, cooling: Cooling, kept: Kept, halt: Ints, /
 ) -> tuple[Ints, int]: ...

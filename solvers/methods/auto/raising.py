@@ -22,7 +22,7 @@ _POSED = 100  # moves that it takes to pose a relaxation, for each read of a nod
 
 
 class Raising(Operator):
-    name, share = BoundSearch.NAME, 0.3
+    name, share = BoundSearch.NAME, 0.4
 
     def __init__(self, asked: SearchQuestion) -> None:
         self.below = BoundSearch(asked.as_asked, asked.budget)  # bounds hold without updates too: for more orders then
