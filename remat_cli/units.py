@@ -22,3 +22,8 @@ def show_share(share: float) -> str:
     """Two significant digits of a percentage, as a person writes it: 0.034%, 1.5%, 12%."""
     percent = 100 * share
     return f"{percent:.0f}%" if percent >= 10 else f"{percent:.2g}%"
+
+
+def show_change(before: float, after: float, digits: int = 2) -> str:
+    """By which share of what was before; nothing where that was nothing."""
+    return f"{after / before - 1:+.{digits}%}" if before else ""

@@ -29,7 +29,7 @@ from remat_cli.model.problem_of import problem_of
 from remat_cli.model.signatures import feeds_of
 from remat_cli.onnx_graph.load import load
 from remat_cli.saying.report import table
-from remat_cli.units import show_bytes, show_time
+from remat_cli.units import show_bytes, show_change, show_time
 from solvers.schedule import baseline
 
 SLOWER_TIMES = 1000  # than on paper: a hundredth of the speed, a dozen runs
@@ -66,8 +66,7 @@ class TimeDifference:
 
 
 def _row(name: str, predicted: int, measured: int) -> tuple[str, str, str, str]:
-    off = f"{predicted / measured - 1:+.1%}" if measured else "-"
-    return name, show_time(predicted), show_time(measured), off
+    return name, show_time(predicted), show_time(measured), show_change(measured, predicted, 1) or "-"
 
 
 def time(

@@ -91,7 +91,7 @@ def _how_to_run(emitted: Emitted, destination: Path) -> list[str]:
 
 def _predicted(emitted: Emitted) -> str:
     from remat_cli.saying.report import table
-    from remat_cli.units import show_bytes, show_time
+    from remat_cli.units import show_bytes, show_change, show_time
 
     before, after = emitted.before, emitted.rewritten.promise
     rows = [["predicted", "before", "after", "change"]]
@@ -101,5 +101,5 @@ def _predicted(emitted: Emitted) -> str:
         ("time, strict session", before.time, after.time, show_time),
     ):
         if old and new:
-            rows.append([name, show(old), show(new), f"{new / old - 1:+.2%}"])
+            rows.append([name, show(old), show(new), show_change(old, new)])
     return table(rows)

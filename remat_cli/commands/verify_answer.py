@@ -16,7 +16,7 @@ from remat_cli.checking.exactness import FACTOR_MOST, Exactness
 from remat_cli.checking.varying import FACTOR
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.saying.report import table
-from remat_cli.units import show_bytes, show_time
+from remat_cli.units import show_bytes, show_change, show_time
 
 NEAR_SHARE = 0.05  # of what was said that a process holds: closer than that is as it was said
 
@@ -75,11 +75,13 @@ def times(found: Verified, plan: Planned) -> Iterator[str]:
     if timed is None:
         return
     for name, took, said in zip(("The original", "The rewritten model"), (timed.before, timed.after), foretold):
-        predicted = f", {show_time(said)} predicted ({said / took - 1:+.1%})" if said and plan.subject.measured else ""
+        predicted = ""
+        if said and plan.subject.measured:
+            predicted = f", {show_time(said)} predicted ({show_change(took, said, 1)})"
         yield f"{name} takes {show_time(took)}{predicted}."
     before, after = foretold
-    foreseen = f", {after / before - 1:+.1%} predicted" if before and after else ""
-    yield f"Rewriting changes the time by {timed.after / timed.before - 1:+.1%}, measured in turns{foreseen}."
+    foreseen = f", {show_change(before, after, 1)} predicted" if before and after else ""
+    yield f"Rewriting changes the time by {show_change(timed.before, timed.after, 1)}, measured in turns{foreseen}."
     if timed.again is not None:
         again, number = timed.again, f"{timed.again.ops} op{'s' if timed.again.ops > 1 else ''}"
         words = f"{number} computed again: {show_time(again.took)}. Their first computes took {show_time(again.first)}."
@@ -162,6 +164,6 @@ def _outputs(mode: Mode | Process, same: str) -> str:
 def _row(
     name: str, mode: Mode | Process, before: int | None, after: int | None, said: int | None, same: str
 ) -> list[str]:
-    change = f"{after / before - 1:+.2%}" if before and after else ""
+    change = show_change(before, after) if before and after else ""
     shown = ["" if size is None else show_bytes(size) for size in (before, after, said)]
     return [name, *shown[:2], change, shown[2], _outputs(mode, same)]

@@ -19,7 +19,7 @@ from remat_cli.planning.plans.breakdown import Breakdown, at_peaks
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.least import least_needed
 from remat_cli.planning.subjects.subject import Subject
-from remat_cli.units import show_bytes, show_share, show_time
+from remat_cli.units import show_bytes, show_change, show_share, show_time
 from solvers.plan import Plan
 from solvers.problem import Status
 from solvers.registry import METHODS
@@ -207,8 +207,7 @@ def held_rows(promise: Promise | None, session: Session | None, verbose: bool = 
 
 
 def _row(name: str, before: int, after: int, show: Callable[[int], str]) -> Row:
-    change = f"{after / before - 1:+.2%}" if before else ""
-    return name, show(before), show(after), change
+    return name, show(before), show(after), show_change(before, after)
 
 
 def proof_line(answer: Answer, least_memory: bool) -> str:

@@ -13,7 +13,7 @@ from remat_cli.planning.plans.breakdown import Breakdown
 from remat_cli.planning.plans.roles import Role
 from remat_cli.saying.report import comma_separated, table
 from remat_cli.saying.showing import Shown
-from remat_cli.units import show_bytes, show_time
+from remat_cli.units import show_bytes, show_change, show_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def comparison(every: Sequence[Shown]) -> str:
     for found in every:
         plan, again = found.recorded, sum(found.lines[1].again)
         made = [plan.method, plan.status, show_bytes(plan.budget)] if plan else ["none", "", ""]
-        change = f"{found.after.peak / found.before.peak - 1:+.2%}" if plan and found.before.peak else ""
+        change = show_change(found.before.peak, found.after.peak) if plan else ""
         over = [f"{found.overhead:+.2%}", str(again)] if plan else ["", ""]
         rows.append([found.path.name, *made, show_bytes(found.after.peak), change, show_time(found.time), *over])
     return table(rows, left=(0, 1, 2))

@@ -23,7 +23,7 @@ from remat_cli.planning.plans.timeline import Timeline, timeline
 from remat_cli.planning.subjects.fusing import as_fused
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.saying.report import before_and_after, breakdown_table, held_rows, table
-from remat_cli.units import show_bytes, show_time
+from remat_cli.units import show_bytes, show_change, show_time
 from solvers.methods.mincut.traffic import Traffic, traffics_of
 from solvers.plan import Plan
 from solvers.simulate import Outcome
@@ -171,7 +171,7 @@ def summary(found: Shown) -> str:
     if subject.graph is not None:
         rows = [["bytes read and written", "before", "after", "change"]]
         for name, old, new in _traffic(subject, plan, found.fusion):
-            change = f"{new.total / max(old.total, 1) - 1:+.2%}"
+            change = show_change(old.total, new.total)
             rows.append([f"  {name}", show_bytes(old.total), show_bytes(new.total), change])
         words += ["", table(rows if recorded else [row[:2] for row in rows])]
     return "\n".join(words)

@@ -22,7 +22,7 @@ from remat_cli.notes.words import sentences
 from remat_cli.saying.page.packing import pack
 from remat_cli.saying.report import held_words
 from remat_cli.saying.showing import Shown, again
-from remat_cli.units import show_bytes, show_share, show_time
+from remat_cli.units import show_bytes, show_change, show_share, show_time
 
 SCRIPTS = ("data.js", "timeline.js", "moment.js", "statements.js", "curve.js", "start.js")
 
@@ -132,15 +132,10 @@ def _breakdown(found: Shown) -> str:
             ("", "bytes"), [*((role.value, *cells) for role, cells in rows), ("in all", show_bytes(old.total))]
         )
     lines = [(role.value, size, new.sizes[role]) for role, size in old.sizes.items() if size or new.sizes[role]]
-    cells = [
-        (name, show_bytes(a), show_bytes(b), _change(a, b)) for name, a, b in (*lines, ("in all", old.total, new.total))
-    ]
+    sizes = (*lines, ("in all", old.total, new.total))
+    cells = [(name, show_bytes(a), show_bytes(b), show_change(a, b, 1)) for name, a, b in sizes]
     where = (("at, as it stands", old.node), ("at, with the plan", new.node))
     return _table(("", "as it stands", "with the plan", "change"), cells, where)
-
-
-def _change(before: int, after: int) -> str:
-    return f"{after / before - 1:+.1%}" if before else ""
 
 
 def _again(found: Shown) -> str:
