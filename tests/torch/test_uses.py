@@ -76,9 +76,11 @@ def test_recurrent_layers_that_are_left_to_eager_are_named(kind: Any) -> None:
             return self.head(self.inner(self.given(x))[0])
 
     module, x = Tagger(), torch.randn(5, 2, 8)
-    other, asked = twin(module), backend("80%", 500)
+    other, asked = twin(module), backend("1GB", 500)
     run = torch.compile(module, backend=asked)
-    with pytest.warns(RematWarning, match=rf"leaves {kind.__name__}\(8, 16, num_layers=2\) to eager"):
+    # newer versions of torch compile what is around the layer
+    layer = rf"{kind.__name__}\(8, 16, num_layers=2\)|the recurrent layer 'inner'"
+    with pytest.warns(RematWarning, match=f"leaves ({layer}) to eager"):
         run(x).sum().backward()
     with warnings.catch_warnings():
         warnings.simplefilter("error", RematWarning)
