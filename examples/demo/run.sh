@@ -21,7 +21,7 @@ echo "The demo takes about a minute, up to two on a busy machine. Its files are 
 run remat zoo unet --batch 2 --image 96 --width 8 -o unet.onnx
 run remat grad unet.onnx -o train.onnx
 run remat profile train.onnx
-run remat solve train.onnx --budget 70% --time-limit "${LIMIT:-60s}" -o train.plan.json
+run remat solve train.onnx --budget 70% --time-limit "${LIMIT:-10s}" -o train.plan.json
 run remat emit train.plan.json -q
 run remat verify train.plan.json
 run remat show train.plan.json --html step.html -q
