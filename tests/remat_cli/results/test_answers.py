@@ -123,9 +123,9 @@ def test_a_refusal_looks_for_the_leanest_plan_once(store: Store, monkeypatch: py
 
     placed: list[Any] = []
 
-    def place(target: Any, one: Any) -> Any:
+    def place(target: Any, one: Any, **more: Any) -> Any:
         placed.append((one.subject.problem, tuple(one.order)))
-        return put(target, one)
+        return put(target, one, **more)
 
     put = lean.place
     monkeypatch.setattr(lean, "place", place)
