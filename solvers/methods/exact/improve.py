@@ -142,7 +142,8 @@ class Improver:
         columns = len(program.start)
         if columns > _WIDE:
             return replace(turn, order=order, spent=turn.spent + 1, reach=max(_LEAST, turn.reach * 3 // 4))
-        settings = scip.Settings(self.limits.clock.unless(stopped), seed=self.limits.seed, nodes=_TREE)
+        clock = self.limits.clock.timed().unless(stopped)  # a turn that is not adopted does not count
+        settings = scip.Settings(clock, seed=self.limits.seed, nodes=_TREE)
         answer = scip.solve(program.program, settings, [program.start])
         worth = 1 + answer.work // WORK
         reach = min(_MOST, turn.reach * 5 // 4 + 1) if answer.nodes < _TREE else max(_LEAST, turn.reach * 3 // 4)
