@@ -97,7 +97,7 @@ def steps_of(small: Problem, budget: int) -> dict[str, Callable[[], object]]:
         "contract": lambda: reduced(small),
         "arrays": lambda: arrays_of(small),
         "peak bound": lambda: peak_bound(small),
-        "one walk": lambda: Evictor(small, Clock(WALK)).run(budget, RULES[0]),
+        "one walk": lambda: Evictor(small).run(budget, RULES[0], clock=Clock(WALK)),
         "measure": lambda: memory_of(arrays, order),
         "cuts": lambda: build_cuts(ended, budget, taus, free, 1.0),
         "project": lambda: project(cuts, order.tolist()),

@@ -8,6 +8,7 @@ values share, take over and leave out.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from solvers.orders.blocks import Blocks
@@ -57,15 +58,13 @@ def cost_bound(problem: Problem) -> int:
 
 def peak_bound(problem: Problem) -> PeakBound:
     """The memory of the op that needs most for itself, or that of the outputs together."""
-    blocks = Blocks(problem)
-    return max((_bound(blocks, moment) for moment in _moments(problem)), key=lambda bound: bound.peak)
+    return _bound(Blocks(problem), _moments(problem))
 
 
 def widest_node(problem: Problem) -> PeakBound:
     """The memory of the op that needs most for itself, whatever the outputs need together."""
-    blocks = Blocks(problem)
     _, *nodes = _moments(problem)
-    return max((_bound(blocks, moment) for moment in nodes), key=lambda bound: bound.peak)
+    return _bound(Blocks(problem), nodes)
 
 
 def list_needs(problem: Problem) -> list[int]:
@@ -84,9 +83,11 @@ def _moments(problem: Problem) -> list[_Moment]:
     return [end, *((index, node, Held(frozenset(node.reads))) for index, node in enumerate(problem.nodes))]
 
 
-def _bound(blocks: Blocks, moment: _Moment) -> PeakBound:
-    index, node, _ = moment
-    return PeakBound(_alone(blocks, moment), index, tuple(sorted({*node.reads, *blocks.taken(node)})))
+def _bound(blocks: Blocks, moments: Sequence[_Moment]) -> PeakBound:
+    """That of the first moment that needs most."""
+    alone = [_alone(blocks, moment) for moment in moments]
+    index, node, _ = moments[alone.index(max(alone))]
+    return PeakBound(max(alone), index, tuple(sorted({*node.reads, *blocks.taken(node)})))
 
 
 def _alone(blocks: Blocks, moment: _Moment) -> int:

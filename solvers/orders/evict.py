@@ -49,9 +49,6 @@ def some_rules(nodes: int, walked: int, fewest: int = 1) -> tuple[Rule, ...]:
     return RULES[: max(fewest, walked // max(1, nodes))]
 
 
-_LARGE = 500  # in nodes: from here on a walk takes longer than some milliseconds
-
-
 class Scoring(NamedTuple):
     """The score of a value: the powers of recompute cost and distance, the weights, and the values kept for later."""
 
@@ -72,16 +69,16 @@ class Hints(NamedTuple):
 class Evictor:
     """Runs eviction walks on one problem."""
 
-    def __init__(self, problem: Problem, clock: Clock | None = None) -> None:
-        """`clock`: a walk that is running when it ends gives nothing."""
+    def __init__(self, problem: Problem) -> None:
         self.count = len(problem.nodes)
-        self.clock = clock if self.count > _LARGE else None
-        self.counted = clock
         self.arrays: Arrays = arrays_of(problem.ended())
         self.no_hints = Hints(np.zeros(self.count + 1, np.int64), np.zeros((1, len(problem.sizes)), np.bool_))
 
-    def run(self, budget: int, rule: Rule, seed: int = 0, hints: Hints | None = None) -> Ints:
-        """An order that tries to fit; empty if rebuilding went round in circles."""
+    def run(
+        self, budget: int, rule: Rule, seed: int = 0, hints: Hints | None = None, clock: Clock | None = None
+    ) -> Ints:
+        """An order that tries to fit; empty if rebuilding went round in circles, or if the clock interrupts the
+        walk."""
         size = np.maximum(self.arrays.size, 1).astype(np.float64)
         weight = size**-rule.size
         if rule.noise:
@@ -91,9 +88,9 @@ class Evictor:
             weight[self.arrays.backward[self.arrays.writer]] *= rule.backward
         group, keep = hints or self.no_hints
         scoring = Scoring(weight, rule.cost, rule.distance, keep, rule.hint)
-        with halting(self.clock) as halt:
+        with halting(clock) as halt:
             order: Ints = walk_through(self.arrays, budget, scoring, group, rule.depth_first, halt)
-        if self.counted is not None:
+        if clock is not None:
             looks = max(len(order), self.count) * (1 + len(self.arrays.reads) // max(1, self.count))
-            self.counted.spend(looks=looks)
+            clock.spend(looks=looks)
         return order

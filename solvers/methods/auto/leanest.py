@@ -26,13 +26,15 @@ def list_walked(problem: Problem, limits: Limits) -> list[tuple[int, ...]]:
     """Orders of walks that need little, the leanest among them: which of them an allocator places best is not known."""
     least = lowest(problem, _given(limits, WALKING_MOVES)).leanest
     assert least is not None
-    evictor, found = Evictor(problem, _given(limits, WALKING_MOVES).clock), {least.steps(): None}
+    clock, found = _given(limits, WALKING_MOVES).clock, {least.steps(): None}
+    evictor = Evictor(problem)
     legal = Best(problem, -1, limits.silent())
     for rule in RULES[:WALKING_RULES]:
         for level in range(LEVELS):
             if limits.clock.over():
                 return list(found)
-            order = evictor.run(least.peak + least.peak * level // (3 * LEVELS), rule, limits.seed)
+            aim = least.peak + least.peak * level // (3 * LEVELS)
+            order = evictor.run(aim, rule, limits.seed, clock=clock)
             if len(order) and (known := legal.weigh(order)) is not None:
                 found[known.steps()] = None
     return list(found)

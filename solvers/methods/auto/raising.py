@@ -8,6 +8,7 @@ Invariant: `asked.floor` only rises, and holds for every order that fits.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -25,13 +26,18 @@ class Raising(Operator):
     name, share = BoundSearch.NAME, 0.4
 
     def __init__(self, asked: SearchQuestion) -> None:
-        self.below = BoundSearch(asked.as_asked, asked.budget)  # bounds hold without updates too: for more orders then
         self.posing = _POSED * sum(len(node.reads) for node in asked.problem.nodes)
         self.searched = False  # whether the last step was a search
+        self.ended = False
         super().__init__(asked, self.posing)
 
+    @cached_property
+    def below(self) -> BoundSearch:
+        """Bounds hold without updates too: for more orders then."""
+        return BoundSearch(self.asked.as_asked, self.asked.budget)
+
     def ready(self) -> bool:
-        return not self.below.done
+        return not self.ended
 
     def begin(self) -> Step:
         best, below, seconds = self.asked.best, self.below, self.below.seconds
@@ -53,6 +59,7 @@ class Raising(Operator):
 
     def end(self, entries: Sequence[Contender | None]) -> None:
         asked, below = self.asked, self.below
+        self.ended = below.done
         if not below.prepared:
             self.work = self.posing
         elif not self.searched:

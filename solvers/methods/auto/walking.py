@@ -17,9 +17,9 @@ from solvers.methods.auto.operator import Offer, Operator, Step
 from solvers.methods.auto.pool import Contender
 from solvers.methods.auto.question import SearchQuestion
 from solvers.orders.arrays import Ints
-from solvers.orders.evict import Evictor, some_rules
+from solvers.orders.evict import Evictor, Rule, some_rules
 from solvers.orders.wide_last import orders_with_wide_last
-from solvers.problem import Limits
+from solvers.problem import Limits, Problem
 from solvers.reductions.first_computes import in_order_of, lazy_orders
 
 _WALKS, _WALKED = 9, 200_000  # walks along an order, and how many nodes they may cover together, but for one
@@ -28,20 +28,42 @@ _REORDERED = 100  # nodes from which on a search for an order alone is worth its
 GIVEN, LAZY, REORDERED, WIDE_LAST = "the order given", "lazy orders", "reordering", "wide ops last"
 
 
+class Along:
+    """One order to walk along. `origin`: of all that comes of it."""
+
+    def __init__(self, problem: Problem, order: Sequence[int], origin: int) -> None:
+        self.origin = origin
+        self.way = in_order_of(problem, order)
+        self.evictor = Evictor(self.way.problem)
+
+    def walk(self, budget: int, rule: Rule, limits: Limits) -> Ints:
+        walked = self.evictor.run(budget, rule, limits.seed, clock=limits.clock)
+        return np.array(self.way.expand(walked.tolist()), np.int64)
+
+
 class EvictionWalks(Operator):
+    """Each step is one walk, so that there is a plan as soon as can be."""
+
     name, share = "walks", 0.6  # they take little
 
     def __init__(self, asked: SearchQuestion) -> None:
-        self.rules = some_rules(len(asked.given), _WALKED)[:_WALKS]
         reads = sum(len(node.reads) for node in asked.problem.nodes)
-        super().__init__(asked, LOOK_MOVES * (len(asked.given) + reads) * len(self.rules))
-        self.orders = self._orders()
-        self.next = next(self.orders, None)
+        super().__init__(asked, LOOK_MOVES * (len(asked.given) + reads))
+        self.walks = self._walks()
+        self.next: tuple[Along, Rule] | None = next(self.walks)
+
+    def _walks(self) -> Iterator[tuple[Along, Rule]]:
+        asked = self.asked
+        rules = some_rules(len(asked.given), _WALKED)[:_WALKS]
+        for order, by in self._orders():
+            along = Along(asked.problem, order, asked.pool.new_origin())
+            asked.pool.offer(np.array(order, np.int64), by, along.origin)
+            yield from ((along, rule) for rule in rules)
 
     def _orders(self) -> Iterator[tuple[Sequence[int], str]]:
         asked = self.asked
-        lazy = lazy_orders(asked.problem)
         yield asked.given, GIVEN
+        lazy = lazy_orders(asked.problem)
         if len(asked.given) >= _REORDERED:
             yield self._reordered(lazy[0]), REORDERED
         for order in lazy:
@@ -62,19 +84,9 @@ class EvictionWalks(Operator):
 
     def begin(self) -> Step:
         assert self.next is not None
-        order, by = self.next
-        origin = self.asked.pool.new_origin()
-        first = Offer(np.array(order, np.int64), by, origin)
-        return lambda limits: [first, *(Offer(walked, self.name, origin) for walked in self.walk(order, limits))]
-
-    def walk(self, order: Sequence[int], limits: Limits) -> Iterator[Ints]:
-        way = in_order_of(self.asked.problem, order)
-        evictor = Evictor(way.problem, limits.clock)
-        for rule in self.rules:
-            if not limits.clock.over():
-                walked = evictor.run(self.asked.budget, rule, limits.seed)
-                yield np.array(way.expand(walked.tolist()), np.int64)
+        along, rule = self.next
+        return lambda limits: [Offer(along.walk(self.asked.budget, rule, limits), self.name, along.origin)]
 
     def end(self, entries: Sequence[Contender | None]) -> None:
-        self.asked.walked += [tuple(entry.steps.tolist()) for entry in entries[1:] if entry is not None]
-        self.next = None if self.asked.done() else next(self.orders, None)
+        self.asked.walked += [tuple(entry.steps.tolist()) for entry in entries if entry is not None]
+        self.next = None if self.asked.done() else next(self.walks, None)

@@ -17,10 +17,10 @@ FEWEST, NODES_WALKED = 9, 40_000  # settings tried at least; and nodes walked, w
 def solve(problem: Problem, budget: int, limits: Limits) -> Result:
     best = Best(problem, budget, limits)
     best.offer(range(len(problem.nodes)), GIVEN)
-    evictor = Evictor(problem, limits.clock)
+    evictor = Evictor(problem)
     for rule in some_rules(len(problem.nodes), NODES_WALKED, FEWEST):
         if best.over():
             break
-        order = evictor.run(budget, rule, limits.seed)
+        order = evictor.run(budget, rule, limits.seed, clock=limits.clock)
         best.offer(order, "walks")  # a walk may not reach the end
     return best.result()

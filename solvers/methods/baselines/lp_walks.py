@@ -20,8 +20,9 @@ import numpy as np
 from solvers.methods.baselines.options import WALKING, Walking
 from solvers.methods.baselines.relaxation import Relaxed, Whole, relax_improved, relax_paper
 from solvers.notes import Note, SolverNote
+from solvers.orders.arrays import Ints
 from solvers.orders.best import GIVEN, Best
-from solvers.orders.evict import RULES, Evictor
+from solvers.orders.evict import RULES, Evictor, Hints, Rule
 from solvers.orders.polish import polish
 from solvers.problem import Limits, Problem, Result, Status
 
@@ -82,7 +83,7 @@ class _Rounder:
     seen: set[bytes] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.evictor = Evictor(self.best.problem, self.best.limits.clock)
+        self.evictor = Evictor(self.best.problem)
 
     def round(self, relaxed: Relaxed) -> bool:
         """Offer all orders that one relaxation leads to; the result says whether a rounding alone fitted."""
@@ -118,13 +119,15 @@ class _Rounder:
                 if self.best.over():
                     return
                 guided = replace(rule, hint=strength)
-                order = self.evictor.run(self.best.budget, guided, self.best.limits.seed, hints)
-                yield tuple(order.tolist())
+                yield tuple(self._walk(guided, hints).tolist())
 
     def walk_unguided(self) -> None:
         for rule in RULES[:WALKS]:
-            order = self.evictor.run(self.best.budget, rule, self.best.limits.seed)
-            self.best.offer(order, "walks")
+            self.best.offer(self._walk(rule), "walks")
+
+    def _walk(self, rule: Rule, hints: Hints | None = None) -> Ints:
+        limits = self.best.limits
+        return self.evictor.run(self.best.budget, rule, limits.seed, hints, limits.clock)
 
     def _weighed(self, order: tuple[int, ...]) -> tuple[int, tuple[int, ...]] | None:
         found = self.best.offer(order, "guided walks")

@@ -19,7 +19,7 @@ from solvers.annealing.local import LocalSearch
 from solvers.methods.exact import window
 from solvers.orders.arrays import Ints
 from solvers.orders.best import Best
-from solvers.orders.evict import RULES, Evictor, Hints, some_rules
+from solvers.orders.evict import RULES, Evictor, Hints, Rule, some_rules
 from solvers.orders.measure import memory_of
 from solvers.problem import Problem
 
@@ -64,7 +64,7 @@ class Improver:
         self.best = best
         self.scale = scale
         self.done = done
-        self.evictor = Evictor(best.problem, best.limits.clock)
+        self.evictor = Evictor(best.problem)
         self.rules = some_rules(len(best.problem.nodes), _GUIDED, _FEWEST)
         self.local = LocalSearch(best.problem, best.budget, best.limits.seed)
         self.disputed: list[int] = []  # nodes that the relaxation treats differently from the best order
@@ -76,7 +76,7 @@ class Improver:
         for place, rule in enumerate(some_rules(len(self.problem.nodes), _WALKED, _FEWEST)):
             if self.done():
                 return
-            order = self.evictor.run(self.budget, rule, self.limits.seed)
+            order = self._walk(rule)
             weighed = self.best.offer(order, "walks")
             cost = weighed.cost if weighed is not None and self.best.fits(weighed) else _NO_PLAN
             found.append((cost, place))
@@ -86,8 +86,11 @@ class Improver:
         for strength, rule in product((1e4, 30.0, 3.0), self.rules):
             if self.done():
                 return
-            order = self.evictor.run(self.budget, replace(rule, hint=strength), self.limits.seed, hints)
+            order = self._walk(replace(rule, hint=strength), hints)
             self.best.offer(order, "guided walks")
+
+    def _walk(self, rule: Rule, hints: Hints | None = None) -> Ints:
+        return self.evictor.run(self.budget, rule, self.limits.seed, hints, self.limits.clock)
 
     def mend(self, order: Ints) -> None:
         """Anneal from the order of the relaxation's answer, which may not quite fit."""

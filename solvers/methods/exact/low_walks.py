@@ -25,7 +25,7 @@ def lowest(
     one that no rule met, which takes most of the time; `enough`: a peak that ends the search."""
     best = Best(problem, -1, limits, in_order)  # nothing fits, so only the least peak counts
     best.offer(range(len(problem.nodes)), GIVEN)
-    evictor, floor = Evictor(problem, limits.clock), peak_bound(problem).peak
+    evictor, floor = Evictor(problem), peak_bound(problem).peak
     assert best.leanest is not None, "the order as given can always run"
     for aims in (_AIMS, _NEAR) if patient else (_AIMS,):
         improved = True
@@ -37,7 +37,7 @@ def lowest(
                     if best.leanest.peak <= max(floor, enough) or limits.clock.over():
                         return best
                     known = best.leanest.peak
-                    order = evictor.run(floor + int((known - floor) * aim), rule, limits.seed)
+                    order = evictor.run(floor + int((known - floor) * aim), rule, limits.seed, clock=limits.clock)
                     best.offer(order, "walks")
                     if best.leanest.peak < known:
                         limits.report(Progress(limits.clock.elapsed(), order=best.leanest.steps()))
