@@ -19,9 +19,10 @@ from remat_cli.model.sessions import DEFAULT
 from remat_cli.model.signatures import feeds_of, ops_of
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.search.once import more_once, run_once
+from remat_cli.planning.stock.rewriting import Manner, rewrite_robustly
+from remat_cli.planning.stock.same_kernels import rewrite_surely
 from remat_cli.planning.subjects.subject import Subject
-from remat_cli.planning.targets.same_kernels import rewrite_surely
-from remat_cli.rewrite import Manner, Rewritten, rewrite
+from remat_cli.rewrite import Rewritten
 from solvers.plan import Plan, lower
 from solvers.reductions.views import reduced
 from tests.remat_cli.fusing_models import fusing_model
@@ -37,9 +38,9 @@ def planned(subject: Subject, seed: int, share: float) -> Plan:
 def kept(subject: Subject, seed: int, share: float) -> tuple[Rewritten, Rewritten, int]:
     """The model as it is made, as it would be made without looking, and how many ops had to be run once."""
     plan = planned(subject, seed, share)
-    plain = rewrite(subject.graph, subject.problem, plan, DEFAULT, Manner(subject.launch))
+    plain = rewrite_robustly(subject.graph, subject.problem, plan, Manner(subject.launch))
     once: set[str] = set()
-    while (model := rewrite_surely(subject, plan, DEFAULT)).astray:
+    while (model := rewrite_surely(subject, plan)).astray:
         once = more_once(subject, model.astray, once)
         subject = run_once(subject, once)
         plan = planned(subject, seed, share)

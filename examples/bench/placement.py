@@ -42,7 +42,10 @@ def one(plan: str, model: str, how: str) -> None:
         running: Any = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     else:
         places = json.loads(Path(plan).read_text())["placement"]
-        known = None if how == "traced" else sessions.placement_in(places)
+        from remat_cli.formats.declared import declared
+        from solvers.placement.largest import Placement
+
+        known = None if how == "traced" else declared(Placement, places)
         running = sessions.planned(model, known, threads=threads)
     before = resident_now()
     times, results = [], None

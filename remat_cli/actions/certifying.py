@@ -14,11 +14,10 @@ from remat_cli.errors import BadInput, Mismatch
 from remat_cli.formats.certificatefile import digest
 from remat_cli.model.proved import PlanProof
 from remat_cli.model.sessions import Session
+from remat_cli.planning.kinds import target_of
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.subjects.subject import Subject
-from remat_cli.planning.targets.kinds import target_of
-from remat_cli.rewrite import additions
 from solvers.clock import Clock
 from solvers.problem import Grounds, Problem, Result, Status
 from solvers.proof.certificate import Certificate, CostProof
@@ -113,8 +112,9 @@ def check_plan(certificate: Certificate, planned: Planned) -> Proved:
     proved = check_certificate(certificate, planned.subject, planned.recorded.kind)
     if not all(_keeps(plan.order(), proof.order) for proof in certificate.costs):
         raise Mismatch("the certificate is for another order of first computes than the plan's")
-    kind, spare = planned.recorded.kind, target_of(planned.recorded.kind).aside(planned.subject)
-    spare += 0 if planned.subject.graph is None else additions(kind, planned.subject.problem)
+    target = target_of(planned.recorded.kind)
+    spare = target.aside(planned.subject)
+    spare += 0 if planned.subject.graph is None else target.reserve(planned.subject.problem)
     for proof in certificate.costs:
         if proof.budget < planned.budget - spare:
             raise Mismatch(f"the certificate is for {proof.budget} bytes; the plan's budget is {planned.budget}")

@@ -18,10 +18,11 @@ from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.model.graph import Graph
 from remat_cli.model.promise import Promise
 from remat_cli.onnx_graph.metadata import say
+from remat_cli.planning.kinds import target_of
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.search.untouched import is_as_it_is, is_untouched
-from remat_cli.planning.targets.same_kernels import rewrite_surely
-from remat_cli.rewrite import Rewritten, original, promise_as_is
+from remat_cli.planning.stock.rewriting import original_by_default
+from remat_cli.rewrite import Rewritten
 from remat_cli.rewrite.external import bring
 from remat_cli.rewrite.functions import DOMAIN, with_functions
 from remat_cli.units import show_bytes
@@ -55,13 +56,13 @@ class Emitted:
 
     def before_by_default(self) -> int | None:
         """The live bytes of the original with default options, which are looked for here: few ask."""
-        return original(*_as_given(self.plan), self.plan.recorded.kind).prediction.promise().default
+        return original_by_default(*_as_given(self.plan)).promise.default
 
     def notes(self) -> list[str]:
         found = [FUNCTIONS] if any(opset.domain == DOMAIN for opset in self.model.opset_import) else []
         for output, old in list(self.plan.recorded.in_place.items())[:1]:
             held = HELD_ONCE.format(show_bytes(self.plan.subject.held_once), output, old)
-            found.append(held if self.plan.recorded.kind.robust else held + IN_ITS_ORDER)
+            found.append(held + IN_ITS_ORDER if self.plan.recorded.kind.keeps_order else held)
         return found
 
 
@@ -69,15 +70,15 @@ def emit(plan: Planned, functions: bool = False) -> Emitted:
     """The model of the plan, for the session it is for; its external tensors are where the original's are."""
     graph = graph_of(plan)
     statements, _ = plan.replayed()
-    as_given, kind = _as_given(plan), plan.recorded.kind
+    as_given, target = _as_given(plan), target_of(plan.recorded.kind)
     if is_untouched(statements, plan.subject) and not functions:
-        unchanged = replace(original(*as_given, kind), model=onnx.ModelProto.FromString(_bytes(plan)))
+        unchanged = replace(target.original(*as_given), model=onnx.ModelProto.FromString(_bytes(plan)))
         return Emitted(plan, unchanged, unchanged.promise, unchanged=True)
     if is_as_it_is(statements, plan.subject):
-        found = original(*as_given, kind)  # whose ops are not the file's
+        found = target.original(*as_given)  # whose ops are not the file's
         found = replace(found, model=deepcopy(found.model))
     else:
-        found = rewrite_surely(plan.subject, statements, kind, plan.recorded.promises.hiding or 0)
+        found = target.rewrite_surely(plan.subject, statements, plan.recorded.promises.hiding or 0)
     if found.astray:
         raise Mismatch(f"{ASTRAY}: around {', '.join(sorted(found.astray)[:NAMED_VALUES])}; solve again")
     if found.unpinned:
@@ -85,7 +86,7 @@ def emit(plan: Planned, functions: bool = False) -> Emitted:
     if functions:
         found = replace(found, model=with_functions(graph, found.model))
     _stamp(found.model, plan, found)
-    return Emitted(plan, found, promise_as_is(*as_given, kind))
+    return Emitted(plan, found, target.promise_as_is(*as_given))
 
 
 def _as_given(plan: Planned) -> tuple[Graph, Problem]:

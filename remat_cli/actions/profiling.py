@@ -29,7 +29,6 @@ from profiles.survey import Ops, SurveyProgress
 from profiles.system import busy_threads
 from profiles.totals import Totals
 from remat_cli.actions import whole_graph
-from remat_cli.actions.default_kernels import costs_of_kernels, join_kernels, new_kernels
 from remat_cli.actions.observing import Observed, observe
 from remat_cli.actions.seeing import graph_as_seen, words
 from remat_cli.actions.whole_runs import ProfiledGraph, refuse_endless, scale_to_whole, time_before
@@ -41,6 +40,7 @@ from remat_cli.model.graph import Graph
 from remat_cli.model.sessions import STRICT
 from remat_cli.model.signatures import feeds_of, ops_of
 from remat_cli.notes.kinds import PlanNote
+from remat_cli.planning.stock.costs import costs_of_kernels, join_kernels, new_kernels
 from remat_cli.planning.time_plan import ENDING_SHARE
 from solvers.clock import Clock
 from solvers.notes import Note

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
 from dataclasses import asdict, astuple
 from pathlib import Path
 from typing import Any
@@ -24,15 +23,13 @@ from remat_cli.actions.writing_over import written_in_any_order, written_in_orde
 from remat_cli.errors import BadInput, RematError
 from remat_cli.fences import bind_to
 from remat_cli.formats.files import write_whole
-from remat_cli.formats.planfile import SEEN_LAYOUT, seen_kept, seen_threads
-from remat_cli.model.sessions import REMAT
+from remat_cli.formats.planparts import Places
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.notes.words import sentences
 from remat_cli.onnx_graph.apart import WEIGHTS, put_apart
 from remat_cli.planning.loading import load_planned
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.runtime.optimized import layout_block
-from remat_cli.runtime.session import placement_in
 from remat_cli.runtime.table import PlacesTable
 from remat_cli.training.failing import WrittenState
 from remat_cli.training.frame import frame_of
@@ -51,49 +48,45 @@ def write_parts(plan: Planned, folder: Path) -> SessionParts:
     emitted, recorded, graph = emitting.emit(plan), plan.recorded, plan.subject.graph
     original = plan.subject.path.resolve()
     model, tensors = _files(emitted, original, folder)
-    own = recorded.kind.runtime == REMAT
-    placed = own and recorded.placement is not None
-    seen = seen_threads(recorded.placement)
+    places = recorded.placement
+    seen = 0 if places is None else places.threads or 0
     return SessionParts(
         model=str(model),
         tensors=str(tensors),
         runtime=recorded.kind.runtime,
         threads=seen or plan.subject.threads,
-        placed=placed,
-        places=_places(recorded.placement, folder) if placed and (plan.subject.measured or seen) else "",
+        placed=places is not None,
+        places=_places(places, folder) if places is not None and (plan.subject.measured or seen) else "",
         in_place=dict(graph.in_place) if graph else {},
         before=sorted(_written(plan, emitted).before),
         notes=sentences(note for note in plan.subject.notes if note.kind == PlanNote.WRITES_OVER),
-        weights=_weights(recorded.placement, emitted.model, tensors) if placed else (),
+        weights=_weights(places, emitted.model, tensors),
         frame=str(_frame(emitting.graph_of(plan).model, folder)),
     )
 
 
 def _check_layout(plan: Planned) -> None:
-    layout = (plan.recorded.placement or {}).get(SEEN_LAYOUT)
-    if layout is not None and layout != layout_block():
+    places = plan.recorded.placement
+    if places is not None and places.layout not in (None, layout_block()):
         raise BadInput(OTHER_PROCESSOR.format(plan.path or plan.subject.path))
 
 
 def _written(plan: Planned, emitted: Emitted) -> WrittenState:
     graph = plan.subject.graph
-    if plan.recorded.kind.robust:  # its order is the runtime's own
+    if not plan.recorded.kind.keeps_order:
         return written_in_any_order(graph, emitted.model)
     return written_in_order(graph, [plan.subject.nodes[node] for node in plan.replayed()[0].order()])
 
 
-def _places(placement: Mapping[str, Any] | None, folder: Path) -> str:
+def _places(places: Places, folder: Path) -> str:
     """The file of the plan's places."""
-    if placement is None:
-        return ""
-    (folder / PLACES).write_bytes(PlacesTable.of(placement_in(placement)).content())
+    (folder / PLACES).write_bytes(PlacesTable.of(places).content())
     return str(folder / PLACES)
 
 
-def _weights(placement: Mapping[str, Any] | None, model: onnx.ModelProto, folder: Path) -> tuple[Any, ...]:
+def _weights(places: Places | None, model: onnx.ModelProto, folder: Path) -> tuple[Any, ...]:
     """The weights that the plan says may be let go of."""
-    kept = seen_kept(placement)
-    found = weights_of(model, folder, kept) if kept else None
+    found = weights_of(model, folder, places.weights) if places is not None and places.weights else None
     return () if found is None else astuple(found)
 
 
@@ -116,7 +109,7 @@ def main(plan: str, folder: str, parent: str) -> None:
     said: dict[str, Any]
     try:
         planned = load_planned(Path(plan))
-        if planned.subject.graph is not None and not planned.recorded.kind.robust:
+        if planned.subject.graph is not None and planned.recorded.kind.keeps_order:
             put_apart(planned.subject.graph.model, Path(folder))  # before it is copied
         said = asdict(write_parts(planned, Path(folder)))
     except RematError as error:

@@ -20,6 +20,7 @@ from remat_cli.formats.planfile import PlanFile
 from remat_cli.model.quantities import Budget
 from remat_cli.model.sessions import STRICT, Session
 from remat_cli.notes.kinds import PlanNote
+from remat_cli.planning.kinds import target_of
 from remat_cli.planning.plans.bisection import last, last_within
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.plans.points import takes_plans
@@ -27,7 +28,6 @@ from remat_cli.planning.plans.record import plan_file
 from remat_cli.planning.plans.sizes import Tried
 from remat_cli.planning.search.answer import Answer, Enough
 from remat_cli.planning.subjects.subject import Subject
-from remat_cli.planning.targets.kinds import target_of
 from remat_cli.results.memory import Memory
 from remat_cli.saying.refusals import gradients_held
 from remat_cli.units import show_bytes

@@ -18,6 +18,7 @@ from remat_cli.formats.program import number_program
 from remat_cli.model.quantities import Budget
 from remat_cli.model.sessions import Session
 from remat_cli.notes.kinds import PlanNote
+from remat_cli.planning.kinds import target_of
 from remat_cli.planning.plans.points import takes_plans
 from remat_cli.planning.plans.record import plan_file
 from remat_cli.planning.search.answer import Answer, answer, find_solver
@@ -40,7 +41,6 @@ from remat_cli.planning.search.untouched import (
 )
 from remat_cli.planning.subjects.fusing import as_fused
 from remat_cli.planning.subjects.subject import Subject
-from remat_cli.planning.targets.kinds import target_of
 from remat_cli.results.memory import Memory
 from remat_cli.saying.refusals import why_not
 from remat_cli.units import show_bytes
@@ -127,7 +127,7 @@ def _answering(question: Question, subject: Subject, plans: Sequence[PlanFile]) 
     return tuple(
         plan
         for plan in plans
-        if plan.pieces == subject.pieces or (own and not (exact and plan.pieces and not plan.pieces["exact"]))
+        if plan.pieces == subject.pieces or (own and not (exact and plan.pieces and not plan.pieces.exact))
     )
 
 

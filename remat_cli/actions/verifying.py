@@ -30,7 +30,7 @@ from remat_cli.formats.files import sha256
 from remat_cli.formats.planfile import AS_RUN
 from remat_cli.model.graph import Graph
 from remat_cli.model.promise import Promise
-from remat_cli.model.sessions import REMAT, STOCK, Session
+from remat_cli.model.sessions import Session
 from remat_cli.onnx_graph.metadata import said_in
 from remat_cli.planning.plans.notebook import bars, shown
 from remat_cli.planning.plans.planned import Planned
@@ -41,7 +41,6 @@ from solvers.clock import Clock
 
 TIMEOUT = 600.0  # seconds
 # what the process may hold beyond what is said, for the runtime: a share of that, or so many bytes where that is more
-ALLOWED_SHARES = {REMAT: 0.05, STOCK: 0.1}
 ALLOWED_OF_ITSELF = 0.15  # and of what is said of the session itself
 ALLOWED_BYTES = 10_000_000
 NAMED_OUTPUTS = 3  # of the outputs that differ
@@ -160,7 +159,7 @@ def tried(plan: Planned, model: Path, promise: Promise, trial: Trial) -> Verifie
 
 def _near(plan: Planned, trial: Trial) -> Tolerance:
     """How far results may be off: as was asked, or else not at all, unless sums are made in pieces."""
-    summed = plan.recorded.pieces is not None and not plan.recorded.pieces["exact"]
+    summed = plan.recorded.pieces is not None and not plan.recorded.pieces.exact
     return IN_PIECES if summed and trial.near == EXACT else trial.near
 
 
@@ -271,8 +270,8 @@ def _faults(report: Verification, session: Session, budget: int, promise: Promis
 
 def beyond(weight: Process, session: Session, promise: Promise) -> Iterator[str]:
     """Where the process holds more than is said, beyond what is allowed."""
-    parts = [("the process", weight.after, promise.arena, ALLOWED_SHARES[session.runtime])]
-    if session.runtime == REMAT:
+    parts = [("the process", weight.after, promise.arena, session.allowed_share)]
+    if not session.grows:
         parts.append(("the session itself", weight.loaded[1], promise.itself, ALLOWED_OF_ITSELF))
     for what, held, said, share in parts:
         if held is None or said is None or held - said <= (allowed := max(ALLOWED_BYTES, round(share * said))):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import onnx
 
 from remat_cli.model.graph import Graph
-from remat_cli.rewrite.pins import find_ops_behind
+from remat_cli.planning.stock.pins import find_ops_behind
 from remat_cli.training.failing import NOTHING_WRITTEN, SMALL_BYTES, WrittenState
 
 

@@ -22,9 +22,10 @@ from remat_cli.checking.processes import TIME_UP, Bench, InPlace
 from remat_cli.checking.varying import compare, noise_of, without
 from remat_cli.errors import BadInput
 from remat_cli.model.graph import Graph
-from remat_cli.model.sessions import DEFAULT, STRICT, Session
+from remat_cli.model.sessions import KINDS, Session
 from remat_cli.rewrite.copies import COPY
 from remat_cli.rewrite.predict import IN_ARENA_BYTES
+from solvers.placement.largest import Placement
 
 STEPS = 3  # runs of a model whose state goes on from run to run
 
@@ -134,7 +135,7 @@ class Verification:
 def verify(
     graph: Graph,
     rewritten: Path,
-    placement: Mapping[str, Any] | None,
+    placement: Placement | None,
     session: Session,
     asked: Asked,
     bench: Bench,
@@ -144,7 +145,7 @@ def verify(
     besides = outside(graph) if bench.provider == "cpu" else 0
     bound = InPlace(graph.in_place, bool(graph.in_place))
     pair = _Pair(graph, rewritten, asked.near)
-    own, other = (STRICT, DEFAULT) if session.name == STRICT.name else (DEFAULT, STRICT)
+    own, other = sorted(KINDS.values(), key=lambda kind: kind != session)
     modes = {own.name: _compare(pair, bench, own, besides, own=True)}  # what is promised comes first: time may be short
     process = _process(pair, placement, session, bench)
     modes[other.name] = _compare(pair, bench, other, besides, own=False)
@@ -207,7 +208,7 @@ class _Pair:
     near: Tolerance
 
 
-def _process(pair: _Pair, placement: Mapping[str, Any] | None, session: Session, bench: Bench) -> Process:
+def _process(pair: _Pair, placement: Placement | None, session: Session, bench: Bench) -> Process:
     """Measure the original as the runtime runs it in such a session, and the rewriting with the plan's allocator."""
     graph, rewritten, near = pair.graph, pair.rewritten, pair.near
     carried, bound = InPlace(graph.in_place), InPlace(graph.in_place, bool(graph.in_place))

@@ -21,10 +21,12 @@ from profiles.system import let_go
 from remat_cli.checking.watch import MemoryWatch
 from remat_cli.checking.weight import mapped_now, resident, resident_now, resident_peak
 from remat_cli.fences import bind_to
+from remat_cli.formats.declared import declared
 from remat_cli.formats.files import write_whole
 from remat_cli.runtime.in_place import run_in_place
 from remat_cli.runtime.optimized import level_named
-from remat_cli.runtime.session import placement_in, planned, quiet_runtime, split_chunks, trace_to
+from remat_cli.runtime.session import planned, quiet_runtime, split_chunks, trace_to
+from solvers.placement.largest import Placement
 
 TRACED_SHARE = 0.5  # share of the time for timing both models that goes to tracing kernels
 
@@ -49,7 +51,7 @@ class Request:
     weigh: bool = False  # count what the process grows by, in a session as a user would make it
     in_place: dict[str, str] = field(default_factory=dict)  # outputs that are the next run's inputs of these names
     bound: bool = False  # whether these outputs are written over the inputs
-    placement: dict[str, Any] | None = None  # where the plan's allocator is to put what such a session asks for
+    placement: Placement | None = None  # where the plan's allocator is to put what such a session asks for
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ class Reply:
 
 def main(path: str, parent: str) -> None:
     bind_to(int(parent))
-    request = Request(**json.loads(Path(path).read_text()))
+    request: Request = declared(Request, json.loads(Path(path).read_text()))
     write_whole(Path(request.reply), json.dumps(asdict(_carry_out(request))))
 
 
@@ -187,8 +189,7 @@ def _as_users_make_it(request: Request, trace: str | None = None) -> Any:
     `trace`: the beginning of the name of a trace's file, if there is one.
     """
     if request.placement:
-        places = placement_in(request.placement)
-        return planned(request.model, places, request.provider, request.threads, trace)
+        return planned(request.model, request.placement, request.provider, request.threads, trace)
     options = strict_options() if request.session == "strict" else _by_default(request)
     return _make_session(request, trace_to(trace, options))
 

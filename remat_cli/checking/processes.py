@@ -19,10 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from remat_cli.checking.child import Kernel, Reply, Request
+from remat_cli.checking.child import Reply, Request
 from remat_cli.checking.feeds import nudged
 from remat_cli.fences import own_environment
+from remat_cli.formats.declared import declared
 from solvers.clock import FOREVER_SECONDS, Clock
+from solvers.placement.largest import Placement
 
 LONGEST_SECONDS = 1e6  # the longest timeout for a child: the operating system's calls take no much longer one
 
@@ -100,7 +102,7 @@ class Bench:
         self,
         model: Path,
         session: str,
-        placement: Mapping[str, Any] | None = None,
+        placement: Placement | None = None,
         outputs: str | None = None,
         in_place: InPlace = NOWHERE,
         nudge: bool = False,
@@ -113,7 +115,7 @@ class Bench:
         self,
         models: tuple[Path, Path],
         session: str,
-        placement: Mapping[str, Any] | None,
+        placement: Placement | None,
         seconds: float,
         inside: bool = False,
         in_place: InPlace = NOWHERE,
@@ -198,10 +200,8 @@ def _carry_out(request: Path, reply: Path, timeout: float) -> Reply:
     except subprocess.TimeoutExpired:
         return Reply(failed=f"it did not end within {timeout:.3g} s", endless=True)
     if reply.is_file():
-        answer = json.loads(reply.read_text())
-        kernels = tuple(Kernel(**kernel) for kernel in answer["kernels"])
-        lists = {name: tuple(answer[name]) for name in ("arena", "inside")}
-        return Reply(**{**answer, **lists, "kernels": kernels})
+        found: Reply = declared(Reply, json.loads(reply.read_text()))
+        return found
     if done.returncode < 0:
         return Reply(failed=f"its process was killed by signal {-done.returncode}, perhaps for want of memory")
     last = done.stderr.strip().splitlines()

@@ -1,5 +1,5 @@
-"""Converts JSON to what type hints declare: records of dataclasses, members of enums, tuples, mappings, and what may be
-one of several.
+"""Converts JSON to what type hints declare: records of dataclasses, members of enums, tuples, mappings, numbers between
+limits, and what may be one of several.
 
 Invariant: what comes out has the declared types through and through. An integer does for a float; true and false do for
 no number.
@@ -8,13 +8,13 @@ no number.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import Enum
 from functools import cache
 from math import isfinite
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 PLAIN: dict[Any, Any] = {Path: str, float: (int, float)}  # what JSON has for these
 
@@ -23,12 +23,30 @@ class Undeclared(ValueError):
     """The JSON is not what is declared; the message says where."""
 
 
+@dataclass(frozen=True, slots=True)
+class Between:
+    """What a number may be, both ends included: `Annotated[int, Between(1)]`."""
+
+    least: int
+    most: int | None = None
+
+    def check(self, given: int, where: str) -> None:
+        if given < self.least:
+            raise Undeclared(f"'{where}' is less than {self.least}")
+        if self.most is not None and given > self.most:
+            raise Undeclared(f"'{where}' is more than {self.most}")
+
+
 def declared(hint: Any, given: Any, where: str = "", exact: bool = False, least: int | None = None) -> Any:
     """What `given` says, as a `hint`. `exact`: records have the declared fields, no more and no fewer. `least`: no
     number is less."""
     kind, args = get_origin(hint), get_args(hint)
     if hint is Any:
         return given
+    if kind is Annotated:
+        found = declared(args[0], given, where, exact, least)
+        args[1].check(found, where)
+        return found
     if kind in (Union, UnionType):
         return _any_of(args, given, where, exact, least)
     if isinstance(hint, type) and issubclass(hint, Enum):
@@ -39,7 +57,7 @@ def declared(hint: Any, given: Any, where: str = "", exact: bool = False, least:
         hints = [args[0]] * len(given) if isinstance(given, list) and args[1:] == (...,) else args
         if not isinstance(given, list) or len(hints) != len(given):
             raise Undeclared(f"'{where}' is not a list" + ("" if args[1:] == (...,) else f" of {len(args)}"))
-        if args == (int, ...) and least is None and all(type(one) is int for one in given):
+        if set(args) <= {int, ...} and least is None and all(type(one) is int for one in given):
             return tuple(given)  # of which there may be many
         return tuple(
             declared(one, part, f"{where}[{place}]", exact, least)
@@ -79,7 +97,7 @@ def _any_of(hints: tuple[Any, ...], given: Any, where: str, exact: bool, least: 
 
 @cache
 def _hints(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind)
+    return get_type_hints(kind, include_extras=True)
 
 
 def _record(kind: Any, given: Any, where: str, exact: bool, least: int | None) -> Any:

@@ -11,11 +11,12 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from remat_cli.errors import BadInput
-from remat_cli.formats.declared import Undeclared, declared
+from remat_cli.formats.declared import Between, Undeclared, declared
 from remat_cli.formats.files import sha256, write_whole
+from remat_cli.formats.planparts import CutOps, Places, as_said
 from remat_cli.formats.program import fault, number_program
 from remat_cli.limits import TEXT_BYTES
 from remat_cli.model.promise import Promise
@@ -27,11 +28,6 @@ from solvers.problem import Problem
 from solvers.simulate import IllegalPlan, Outcome, simulate
 
 FORMAT = "remat-plan/1"
-MOST_PIECES = 1 << 16
-MOST_COST = 1 << 60  # nanoseconds, or bytes
-SEEN_THREADS = "threads"  # of places that runs showed
-SEEN_LAYOUT = "layout"  # and how many channels lie together in the model's layouts, where it has any
-SEEN_WEIGHTS = "weights"  # and of weights that runs let go of, how many bytes stay in memory
 FILE, AS_RUN = "file", "as run"  # the ops of the schedule: the model's own, or the kernels that a default session runs
 
 
@@ -58,7 +54,7 @@ class PlanFile:
 
     model: Source
     costs: Source | None
-    dims: dict[str, int]
+    dims: dict[str, Annotated[int, Between(1)]]
     budget: int
     method: str
     seed: int
@@ -74,11 +70,11 @@ class PlanFile:
     program: tuple[dict[str, Any], ...] = field(repr=False)
     notes: tuple[str, ...] = ()
     session: str = "strict"
-    placement: dict[str, Any] | None = field(default=None, repr=False)
+    placement: Places | None = field(default=None, repr=False)
     graph: str = FILE
     in_place: dict[str, str] = field(default_factory=dict)  # outputs that are written over these inputs
     asked: dict[str, Any] = field(default_factory=dict)  # the parts of the question that differ from the defaults
-    pieces: dict[str, Any] | None = field(default=None, repr=False)  # the ops that were cut before planning
+    pieces: CutOps | None = field(default=None, repr=False)  # the ops that were cut before planning
     bound_any_order: float | None = None  # the cost that no schedule goes below; older files do not say it
 
     @property
@@ -119,6 +115,7 @@ def dump(plan: PlanFile, folder: Path) -> str:
         source = head[name]
         head[name] = source and {"path": _relative(source.path, folder), "sha256": source.sha256}
     head["limits"], head["promises"] = asdict(plan.limits), asdict(plan.promises)
+    head |= {name: as_said(part) for name, part in (("placement", plan.placement), ("pieces", plan.pieces)) if part}
     lines = [f" {json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}" for name, value in head.items()]
     statements = ",\n".join("  " + json.dumps(entry, ensure_ascii=False) for entry in plan.program)
     return "{\n" + ",\n".join(lines) + ',\n "program": [\n' + statements + "\n ]\n}\n"
@@ -167,11 +164,6 @@ def _plan(data: dict[str, Any], path: Path) -> PlanFile:
     for place, entry in enumerate(plan.program):
         if wrong := fault(entry):
             raise BadInput(f"{path}: program[{place}]: {wrong}")
-    for name, size in plan.dims.items():
-        if size < 1:
-            raise BadInput(f"{path}: dims['{name}'] is not a positive number")
-    _check_pieces(plan.pieces, path)
-    _check_placement(plan.placement, path)
     return replace(
         plan,
         model=_beside(plan.model, path),
@@ -193,56 +185,6 @@ def _session(name: str, data: Mapping[str, Any], path: Path) -> Session:
     if data.get("allocator") == "arena":
         raise BadInput(f"{path}: the plan is for a capped arena, for which remat makes plans no more; solve again")
     return kind
-
-
-def _check_pieces(found: dict[str, Any] | None, path: Path) -> None:
-    match found:
-        case None:
-            return
-        case {"exact": bool(), "sha256": str(), "regions": list(regions)} if all(map(_is_region, regions)):
-            if _are_costs(found.get("costs", {})):
-                return
-    raise BadInput(f"{path}: 'pieces' does not give a digest, and of each region how its ops are cut into how many")
-
-
-def _are_costs(costs: object) -> bool:
-    """Whether they are the measured time and workspace of ops by name."""
-    return isinstance(costs, dict) and all(
-        isinstance(pair, list) and len(pair) == 2 and all(type(one) is int and 0 <= one <= MOST_COST for one in pair)
-        for pair in costs.values()
-    )
-
-
-def _is_region(region: object) -> bool:
-    match region:
-        case {"pieces": int(pieces), "ways": dict(ways)} if not isinstance(pieces, bool):
-            return 1 < pieces <= MOST_PIECES and all(isinstance(how, str) for how in ways.values())
-    return False
-
-
-def _check_placement(found: dict[str, Any] | None, path: Path) -> None:
-    match found:
-        case None:
-            return
-        case {"block": int(), "bound": int(), "allocations": list(pairs)} if all(map(_is_place, pairs)):
-            return
-    raise BadInput(f"{path}: 'placement' does not give a block, a bound, and the size and offset of each allocation")
-
-
-def _is_place(pair: object) -> bool:
-    return isinstance(pair, list) and len(pair) == 2 and all(isinstance(number, int) for number in pair)
-
-
-def seen_threads(placement: Mapping[str, Any] | None) -> int:
-    """The threads of the runs that showed these places; 0 where they are foretold."""
-    found = (placement or {}).get(SEEN_THREADS)
-    return found if isinstance(found, int) and found > 0 else 0
-
-
-def seen_kept(placement: Mapping[str, Any] | None) -> int:
-    """The bytes of weights that stay in memory where runs let go of them; 0 where they do not."""
-    found = (placement or {}).get(SEEN_WEIGHTS)
-    return found if isinstance(found, int) and found > 0 else 0
 
 
 def check_source(source: Source, kind: str) -> None:

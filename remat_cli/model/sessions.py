@@ -15,28 +15,23 @@ REMAT, STOCK = "remat", "stock"  # values lie where the plan says, or where the 
 class Session:
     """`name`: as files and `--json` call it. `runtime`: as it is asked for.
 
-    `robust`: the model must survive optimizers that merge, fuse and reorder. `runs`: how many runs tell what it needs,
-    as where memory patterns are in use the second differs from the first.
+    `runs`: how many runs tell what it needs, as where memory patterns are in use the second differs from the first.
+    `keeps_order`: it runs a file's ops as they stand, in their order. `grows`: its arena grows as it likes, so that
+    what the process comes to hold is foretold about. `takes_pieces`: plans of ops in pieces are made for it; optimizers
+    would not leave the pieces as they are. `allowed_share`: by how much a process may hold more than is said.
     """
 
     name: str
     runtime: str
-    robust: bool = False
     runs: int = 1
-
-    @property
-    def takes_pieces(self) -> bool:
-        """Whether plans of ops in pieces are made for it: optimizers would not leave the pieces as they are."""
-        return not self.robust
-
-    @property
-    def grows(self) -> bool:
-        """Whether its arena grows as it likes, so that what the process comes to hold is foretold about."""
-        return self.runtime == STOCK
+    keeps_order: bool = True
+    grows: bool = False
+    takes_pieces: bool = True
+    allowed_share: float = 0.05
 
 
 STRICT = Session("strict", REMAT)
-DEFAULT = Session("default", STOCK, robust=True, runs=2)
+DEFAULT = Session("default", STOCK, runs=2, keeps_order=False, grows=True, takes_pieces=False, allowed_share=0.1)
 
 KINDS = {kind.runtime: kind for kind in (STRICT, DEFAULT)}
 RUNTIMES = tuple(KINDS)

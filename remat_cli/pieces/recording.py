@@ -6,10 +6,10 @@ Invariant: what is replayed is the graph that was recorded, op by op and name by
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from remat_cli.errors import BadInput
+from remat_cli.formats.planparts import CutOps, CutRegion
 from remat_cli.model.graph import Graph, Op
 from remat_cli.pieces.graph_in_pieces import InPieces, cut
 from remat_cli.pieces.regions import Region, localized
@@ -19,18 +19,18 @@ from remat_cli.pieces.ways import Way
 LOCAL = ", local"  # after the name of a way that carries local indices on
 
 
-def record_of(regions: Sequence[Region], graph: Graph, exact: bool) -> dict[str, Any]:
+def record_of(regions: Sequence[Region], graph: Graph, exact: bool) -> CutOps:
     """How the graph came about, as a plan file says it: the ways of each region's ops, by name, and how many pieces."""
-    said = [{"pieces": one.pieces, "ways": {name: _name(way) for name, way in one.ways.items()}} for one in regions]
-    return {"exact": exact, "sha256": digest(graph), "regions": said}
+    said = (CutRegion(one.pieces, {name: _name(way) for name, way in one.ways.items()}) for one in regions)
+    return CutOps(exact, digest(graph), tuple(said))
 
 
-def replayed(graph: Graph, record: Mapping[str, Any]) -> InPieces:
+def replayed(graph: Graph, record: CutOps) -> InPieces:
     """The graph with the same regions cut in the same ways."""
     made = InPieces(graph, {})
-    for region in record["regions"]:
+    for region in record.regions:
         made = cut(made, _region(made.graph, region))
-    if digest(made.graph) != record["sha256"]:
+    if digest(made.graph) != record.sha256:
         raise BadInput(
             f"{graph.path} is cut into other pieces by this version of remat than by the one that made the plan; run"
             " 'remat solve' again"
@@ -53,14 +53,14 @@ def _name(way: Way) -> str:
     return way.name + LOCAL if carried else way.name
 
 
-def _region(graph: Graph, said: Mapping[str, Any]) -> Region:
+def _region(graph: Graph, said: CutRegion) -> Region:
     table, ops = Table(graph), {op.name: op for op in graph.ops}
     ways = {}
-    for name, how in said["ways"].items():
+    for name, how in said.ways.items():
         if name not in ops:
             raise BadInput(f"{graph.path} has no op '{name}' to be cut, as the plan says; run 'remat solve' again")
         ways[name] = _way(table, ops[name], how)
-    return Region(said["pieces"], {op.name: ways[op.name] for op in graph.ops if op.name in ways})
+    return Region(said.pieces, {op.name: ways[op.name] for op in graph.ops if op.name in ways})
 
 
 def _way(table: Table, op: Op, how: str) -> Way:

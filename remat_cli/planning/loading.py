@@ -100,7 +100,7 @@ def subject_of(
 ) -> Subject:
     """The subject of a graph; `where` its costs are kept, if in a file. Without costs, they are estimates."""
 
-    from remat_cli.planning.targets.kinds import target_of
+    from remat_cli.planning.kinds import target_of
 
     target = target_of(session)
 

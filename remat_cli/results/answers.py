@@ -15,13 +15,13 @@ from typing import Any
 from remat_cli.formats.declared import declared
 from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import Session
+from remat_cli.planning.kinds import target_of
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate, Footprint
-from remat_cli.planning.targets.kinds import target_of
 from remat_cli.planning.targets.target import in_units
 from remat_cli.results.store import Damaged
-from remat_cli.runtime.session import placement_in
+from solvers.placement.largest import Placement
 from solvers.placement.pattern import outputs_apart
 from solvers.plan import IllegalOrder
 from solvers.problem import Limits, Problem, Result, Status
@@ -109,7 +109,7 @@ def from_entry(entry: Mapping[str, Any], subject: Subject, session: Session, lim
         plan, outcome = (None, None) if result.order is None else evaluate(sized, result.order)
         own = {field.name: entry[field.name] for field in fields(Answer) if field.name not in NOT_KEPT}
         schedule = Schedule(result, plan, outcome)
-        promise, places = entry["promise"], entry["placement"] and placement_in(entry["placement"])
+        promise, places = entry["promise"], declared(Placement | None, entry["placement"])
         footprint = promise and Footprint(Promise(**promise), places)
         answer = Answer(
             candidate=Candidate(subject, schedule, entry["made_by"], footprint=footprint),

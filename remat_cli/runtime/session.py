@@ -7,7 +7,7 @@ session, bit for bit.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -93,12 +93,6 @@ def trace_to(trace: str | None, options: Any) -> Any:
         options.enable_profiling = True
         options.profile_file_prefix = trace
     return options
-
-
-def placement_in(places: Mapping[str, Any]) -> Placement:
-    """The placement that a plan file gives."""
-    pairs = tuple((size, offset) for size, offset in places["allocations"])
-    return Placement(places["block"], places["bound"], pairs)
 
 
 def planned_of(

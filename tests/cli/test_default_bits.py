@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper, save
 
 from remat_cli.ingest import ingest
-from remat_cli.planning.subjects.fusing import inner_values
+from remat_cli.planning.stock.graph import inner_values
 from tests.cli.running import Command
 
 DEEP = 600  # summed in blocks: a bias that is added first gives other bits than one that is added last

@@ -23,8 +23,8 @@ from remat_cli.model.sessions import DEFAULT
 from remat_cli.notes.words import sentence
 from remat_cli.planning.loading import load_planned, load_subject
 from remat_cli.planning.plans.planned import Planned
+from remat_cli.planning.stock.target import StockTarget
 from remat_cli.planning.targets import trials
-from remat_cli.planning.targets.default import DefaultTarget
 from tests.remat_cli.kinds import model
 from tests.sampling import few
 
@@ -84,7 +84,7 @@ def test_what_folding_holds_proves_nothing_of_plans_that_keep_from_it(tmp_path: 
     path.write_bytes(model("rnn").SerializeToString())
     costs = remat.profile(path, threads=1, time_limit=300)
     subject = load_subject(path, costs, {}, DEFAULT)
-    floors = [DefaultTarget().held_at_the_end(one) for one in (subject.own, subject)]
+    floors = [StockTarget().held_at_the_end(one) for one in (subject.own, subject)]
     assert floors[0] < floors[1]
     with pytest.raises(NoPlan):
         remat.solve(path, budget=sum(floors) // 2, costs=costs, runtime="stock", work_limit=1_000_000, cache=False)

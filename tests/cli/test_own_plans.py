@@ -13,10 +13,10 @@ from remat_cli.actions.solving import ask
 from remat_cli.model.promise import Promise
 from remat_cli.model.quantities import Budget
 from remat_cli.model.sessions import REMAT
+from remat_cli.planning.kinds import TARGETS
 from remat_cli.planning.search import repairs
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.subjects.subject import Subject
-from remat_cli.planning.targets.kinds import TARGETS
 from remat_cli.planning.targets.planned import PlannedTarget
 from solvers.placement.memory import MemoryModel
 from solvers.problem import Limits

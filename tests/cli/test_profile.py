@@ -17,7 +17,7 @@ from profiles.probe import Probe
 from profiles.signature import VIEWS
 from remat_cli.ingest import ingest
 from remat_cli.planning.loading import load_subject
-from remat_cli.rewrite import rewrite
+from remat_cli.planning.stock.rewriting import rewrite_robustly
 from solvers.plan import lower
 
 pytestmark = pytest.mark.usefixtures("short_rounds")
@@ -114,7 +114,7 @@ def test_a_rewritten_graph_needs_no_new_measurement(remat, mlp):
     graph = ingest(mlp)
     subject = load_subject(mlp, None, {})
     order = [index for op in range(len(graph.ops)) for index in range(op + 1)]
-    emitted = rewrite(graph, subject.problem, lower(subject.problem, order))
+    emitted = rewrite_robustly(graph, subject.problem, lower(subject.problem, order))
     onnx.save(emitted.model, "r.onnx")
     assert emitted.clones > 5
     assert any("__guard" in node.name for node in emitted.model.graph.node)

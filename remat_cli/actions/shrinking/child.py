@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from time import perf_counter_ns
@@ -77,11 +78,8 @@ class UserProgram:
         return {}
 
     def places(self) -> dict[str, Any]:
-        found, missed = learned_places(Path(self.model), self.feeds, {}, self.kind == IN_C, self.threads)
-        return {
-            "placement": {"block": found.block, "bound": found.bound, "allocations": found.allocations},
-            "missed": missed.requests,
-        }
+        found, _ = learned_places(Path(self.model), self.feeds, {}, self.kind == IN_C, self.threads)
+        return asdict(found)
 
 
 def main(parent: str) -> None:

@@ -11,7 +11,6 @@ import os
 import select
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryFile
 from time import monotonic, sleep
@@ -19,7 +18,9 @@ from types import TracebackType
 from typing import Any
 
 from remat_cli.errors import BadInput
+from remat_cli.formats.declared import declared
 from solvers.clock import Clock
+from solvers.placement.largest import Placement
 
 LOOK_SECONDS = 0.2  # seconds between two looks at the clock
 REST_SECONDS = 0.25  # at most, for threads that spin after a run: onnxruntime's do for some 20 ms if nothing is busy
@@ -91,8 +92,10 @@ class MeteredProcess:
     def keep(self, path: Path) -> None:
         self._ask(["keep", str(path)])
 
-    def places(self) -> Mapping[str, Any]:
-        return self._ask(["places"])
+    def places(self) -> Placement:
+        """Where values lay in a run that was looked at."""
+        found: Placement = declared(Placement, self._ask(["places"]))
+        return found
 
     @property
     def peak(self) -> int:

@@ -18,10 +18,10 @@ import onnx
 from profiles import device as devices
 from profiles.running import CannotRun
 from remat_cli.actions import emitting
+from remat_cli.actions.answering import WholeQuestion, answer_whole
 from remat_cli.actions.letting_weights_go import kept_of, weights_of
 from remat_cli.actions.optimizing import fuse
 from remat_cli.actions.pieces_asked import OFF, PiecesAsked
-from remat_cli.actions.piecing import in_pieces
 from remat_cli.actions.questions import Question
 from remat_cli.actions.seeing import graph_as_seen
 from remat_cli.actions.shrinking.child import IN_C, PLANNED, STRICT
@@ -31,26 +31,23 @@ from remat_cli.actions.shrinking.meter import MeteredProcess
 from remat_cli.actions.shrinking.metering import SessionOf
 from remat_cli.actions.shrinking.norms import written_out
 from remat_cli.actions.shrinking.ways import LEAN, PYTHON, C
-from remat_cli.actions.solving import ask
 from remat_cli.checking.feeds import arrays_in
 from remat_cli.formats import placesfile, planfile
 from remat_cli.formats.files import write_whole
-from remat_cli.formats.planfile import SEEN_LAYOUT, SEEN_THREADS, SEEN_WEIGHTS
+from remat_cli.formats.planparts import Places, places_of
 from remat_cli.ingest import ingest
 from remat_cli.ingest.shapes import UnknownSize
 from remat_cli.model.quantities import Budget
-from remat_cli.model.sessions import DEFAULT as DEFAULT_SESSION
 from remat_cli.model.sessions import STRICT as STRICT_SESSION
 from remat_cli.onnx_graph.apart import put_apart
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.plans.record import plan_file
 from remat_cli.planning.search.untouched import fitting_already
+from remat_cli.planning.stock.rewriting import rewrite_robustly
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.results.memory import Memory
-from remat_cli.rewrite import rewrite
 from remat_cli.runtime.optimized import is_laid_out, layout_block
-from remat_cli.runtime.session import placement_in
 from solvers.problem import Limits
 from solvers.registry import DEFAULT
 
@@ -113,9 +110,11 @@ class Wanted:
 
 def planned(subject: Subject, wanted: Wanted, limits: Limits, memory: Memory | None) -> Planned | None:
     """The plan that is wanted; None where none was found."""
-    question, asked = wanted.question, PiecesAsked(how=wanted.pieces)
-    cut = in_pieces(subject, asked, question, limits)
-    found = ask(cut.subject, cut.asked(question, asked), limits, memory)
+    cuts = PiecesAsked(how=wanted.pieces)
+    asked = WholeQuestion(
+        subject=subject, question=wanted.question, limits=limits, memory=memory, cuts=cuts, offers=False
+    )
+    found = answer_whole(asked).found
     return Planned(plan_file(found), found.subject) if found.found else None
 
 
@@ -147,18 +146,18 @@ def write_files(
     if target not in (C, PYTHON):
         return PlanFiles(SessionOf(path, LEAN_SESSION, threads), (*weights, path))
     with MeteredProcess(path, IN_C if target == C else STRICT, feeds, limits.clock, threads) as program:
-        seen = program.places()["placement"]
+        seen = program.places()
     kept = kept_of(model, folder)
     if target == C:
         places = placesfile.beside(path)
         lazy = None if kept is None else weights_of(model, folder, kept)
-        placesfile.write(placement_in(seen), places, lazy)
+        placesfile.write(seen, places, lazy)
         return PlanFiles(SessionOf(path, IN_C, threads), (*weights, path, places), lazy is not None)
-    layout = {SEEN_LAYOUT: layout_block()} if any(map(is_laid_out, model.graph.node)) else {}
-    let_go = {} if kept is None else {SEEN_WEIGHTS: kept}
+    layout = layout_block() if any(map(is_laid_out, model.graph.node)) else None
+    shown = places_of(seen, threads=threads, layout=layout, weights=kept)
     subject = unmeasured(path, feeds, free.sizes if free else {})
-    opened = _plan_of_file(path, subject, {**seen, SEEN_THREADS: threads, **layout, **let_go}, limits)
-    return PlanFiles(SessionOf(opened, PLANNED, threads), (*weights, path, opened), bool(let_go))
+    opened = _plan_of_file(path, subject, shown, limits)
+    return PlanFiles(SessionOf(opened, PLANNED, threads), (*weights, path, opened), kept is not None)
 
 
 def hold_weights(made: PlanFiles, folder: Path) -> PlanFiles:
@@ -174,8 +173,7 @@ def hold_weights(made: PlanFiles, folder: Path) -> PlanFiles:
         placesfile.write(placesfile.read(opened).placement, opened)
         return held
     plan = planfile.read(opened)
-    seen = {key: value for key, value in (plan.placement or {}).items() if key != SEEN_WEIGHTS}
-    planfile.write(replace(plan, placement=seen), opened)
+    planfile.write(replace(plan, placement=plan.placement and replace(plan.placement, weights=None)), opened)
     return held
 
 
@@ -183,16 +181,16 @@ def _robust(plan: Planned) -> onnx.ModelProto:
     """The model of the plan for sessions that order nodes and keep idle buffers as they like: it holds its order
     itself, and hides shapes where buffers would wait."""
     graph, problem = emitting.graph_of(plan), plan.subject.problem
-    return rewrite(graph, problem, plan.replayed()[0], DEFAULT_SESSION).model
+    return rewrite_robustly(graph, problem, plan.replayed()[0]).model
 
 
-def _plan_of_file(path: Path, subject: Subject, seen: dict[str, object], limits: Limits) -> Path:
+def _plan_of_file(path: Path, subject: Subject, seen: Places, limits: Limits) -> Path:
     """A plan that runs the file as it stands, its values where runs of it had them."""
     found = fitting_already(subject, ANY_BYTES, DEFAULT, limits, STRICT_SESSION)
     assert found is not None
     made = plan_file(found)
-    held = subject.problem.resident + int(str(seen["block"]))
-    promise = replace(made.promises, arena=held, block=int(str(seen["block"])))
+    held = subject.problem.resident + seen.block
+    promise = replace(made.promises, arena=held, block=seen.block)
     plan = plan_beside(path)
     planfile.write(replace(made, budget=max(held, made.peak), placement=seen, promises=promise), plan)
     return plan

@@ -18,7 +18,6 @@ from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.subjects.in_pieces import replayed_in_pieces
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate, Footprint
-from remat_cli.runtime.session import placement_in
 from solvers.notes import Note
 from solvers.problem import Result, Status
 from solvers.registry import METHODS
@@ -151,7 +150,6 @@ def _answer_of(plan: PlanFile, subject: Subject, found: Answer) -> Answer:
     proofs = plan.bound_any_order, result.bound_any_order
     any_order = max((bound for bound in proofs if bound is not None), default=None)
     other = Result(status, numbers.order(), best, bound_any_order=any_order, grounds=result.grounds)
-    places = placement_in(plan.placement) if plan.placement else None
-    footprint = Footprint(plan.promises, places) if found.promise else None
+    footprint = Footprint(plan.promises, plan.placement) if found.promise else None
     candidate = Candidate(subject, Schedule(other, numbers, outcome), footprint=footprint)
     return replace(found, candidate=candidate, budget=plan.budget, untouched=False)

@@ -5,9 +5,10 @@ Invariant: every figure in the file is the Answer's; nothing that changes from r
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from remat_cli.formats.planfile import PlanFile, Searched
+from remat_cli.formats.planparts import places_of
 from remat_cli.formats.program import name_program
 from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import STRICT
@@ -42,8 +43,8 @@ def plan_file(answer: Answer) -> PlanFile:
         notes=sentences(answer.notes),
         session=kind.name,
         graph=subject.graph_planned,
-        pieces=dict(subject.pieces) if subject.pieces else None,
+        pieces=subject.pieces,
         in_place=dict(subject.graph.in_place) if subject.graph else {},
-        placement=asdict(answer.placement) if answer.placement else None,
+        placement=places_of(answer.placement) if answer.placement else None,
         asked=dict(answer.asked),
     )

@@ -18,9 +18,9 @@ from remat_cli.model.quantities import Budget
 from remat_cli.model.session_bytes import session_bytes
 from remat_cli.model.sessions import Session
 from remat_cli.notes.kinds import PlanNote
+from remat_cli.planning.kinds import held, target_of
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate
-from remat_cli.planning.targets.kinds import held, target_of
 from remat_cli.planning.time_plan import ORDER_SHARE
 from solvers.notes import Note
 from solvers.options import built, options_of

@@ -5,8 +5,7 @@ Invariant: unless time ends, it is the same for every request about the subject,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import answer
@@ -35,7 +34,9 @@ def _least_placed(request: PlanRequest) -> Candidate:
     """Making a model takes long, so few are made: of the orders that promise to need least."""
     if request.subject.graph is None:
         return _leanest_of(request, request.subject)[0]
-    orders = [candidate for subject in _forms(request.subject) for candidate in _leanest_of(request, subject)]
+    orders = [
+        candidate for subject in request.target.forms(request.subject) for candidate in _leanest_of(request, subject)
+    ]
     orders.sort(key=lambda candidate: request.target.estimate(candidate.subject.problem, candidate.plan))
     clock = request.limits.clock.timed()  # of work it has none: what is left would decide which plan it is
     best = place(request.target, orders[0], clock=clock)
@@ -53,13 +54,6 @@ def lean_needs(request: PlanRequest, candidate: Candidate) -> int:
     if candidate.footprint is None:
         return live
     return max(live + request.target.aside(candidate.subject), request.counted(candidate))
-
-
-def _forms(subject: Subject) -> Iterator[Subject]:
-    """With each kernel that the runtime fuses as one op, and op by op."""
-    yield subject
-    if subject.problem.inner:
-        yield subject.solving(replace(subject.problem, inner=frozenset()))
 
 
 def _leanest_of(request: PlanRequest, subject: Subject) -> list[Candidate]:

@@ -6,8 +6,8 @@ it. So the same order keeps to that budget when it is asked for.
 
 from __future__ import annotations
 
+from remat_cli.planning.kinds import target_of
 from remat_cli.planning.search.answer import Answer
-from remat_cli.planning.targets.kinds import target_of
 from remat_cli.planning.targets.placing import place
 
 

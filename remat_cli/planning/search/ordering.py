@@ -81,24 +81,25 @@ def _searched(request: PlanRequest, met: Met) -> Answer:
     online = request.target.online
     limits = request.time.searching(online)
     narrow = request.room - request.target.reserve(request.subject.problem)
-    found = _as_fused(request, narrow, limits, met)
+    found = _by_forms(request, narrow, limits, met)
     if not found.found and online and not request.late:
-        found = _as_fused(request, narrow, request.time.searching_again(), met)
+        found = _by_forms(request, narrow, request.time.searching_again(), met)
     hopeless = (found.schedule.result.needed or 0) > request.most
     if found.found or request.most == narrow or request.late or hopeless:
         return found
-    return _as_fused(request, request.most, limits, met)
+    return _by_forms(request, request.most, limits, met)
 
 
-def _as_fused(request: PlanRequest, budget: int, limits: Limits, met: Met) -> Answer:
-    """Schedule each kernel that the runtime fuses by default as one op; op by op only if that leads to no plan."""
-    subject = request.subject
+def _by_forms(request: PlanRequest, budget: int, limits: Limits, met: Met) -> Answer:
+    """Search in the forms of the subject until one has a plan."""
+    subject, *others = request.target.forms(request.subject)
     hearing = replace(limits, report=partial(met.hear, subject))
-    fused = request.ask(subject, budget, hearing, request.reorder, hurried=bool(subject.problem.inner))
-    if fused.found or not subject.problem.inner:
-        return fused
-    if limits.clock.over():
-        return unproved(fused)
-    apart = subject.solving(replace(subject.problem, inner=frozenset()))
-    found = request.ask(apart, budget, replace(limits, report=partial(met.hear, apart)), request.reorder)
-    return found.noted(Note(PlanNote.SCHEDULED_APART)) if found.found else agreed(found, fused)
+    found = request.ask(subject, budget, hearing, request.reorder, hurried=bool(others))
+    for other in others:
+        if found.found:
+            break
+        if limits.clock.over():
+            return unproved(found)
+        apart = request.ask(other, budget, replace(limits, report=partial(met.hear, other)), request.reorder)
+        found = apart.noted(Note(PlanNote.SCHEDULED_APART)) if apart.found else agreed(apart, found)
+    return found

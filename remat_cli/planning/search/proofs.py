@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from remat_cli.planning.kinds import target_of
 from remat_cli.planning.search.answer import Answer
-from remat_cli.planning.targets.kinds import target_of
 from solvers.problem import Impossible, Result, Status
 
 

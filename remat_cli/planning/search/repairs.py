@@ -11,7 +11,7 @@ from dataclasses import replace
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.targets.candidate import Candidate
-from remat_cli.planning.targets.placing import place, rewritten_for
+from remat_cli.planning.targets.placing import place
 from remat_cli.planning.time_plan import REPLACING_SECONDS, settling_round
 from solvers.clock import Clock
 from solvers.notes import Note
@@ -124,7 +124,7 @@ def _room(request: PlanRequest, candidate: Candidate) -> int:
     footprint, subject, target = candidate.footprint, candidate.subject, request.target
     if footprint is not None and footprint.placement is not None:
         return request.budget - request.counted(candidate) + footprint.placement.block
-    prediction = (candidate.model or rewritten_for(target, candidate)).prediction
+    prediction = (candidate.model or target.rewrite(candidate.subject, candidate.plan)).prediction
     added = target.reserve(subject.problem) + target.added(candidate)
     return request.room - prediction.problem.resident - prediction.rounding - added
 

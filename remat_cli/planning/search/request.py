@@ -17,7 +17,6 @@ from remat_cli.planning.targets.trials import Trials
 from remat_cli.planning.time_plan import TimePlan
 from remat_cli.rewrite import Rewritten
 from solvers.clock import Clock
-from solvers.placement.pattern import outputs_apart
 from solvers.plan import Plan
 from solvers.problem import Limits, Problem, Progress, Solver
 from solvers.registry import METHODS
@@ -99,8 +98,7 @@ class PlanRequest:
 
     def in_units(self, problem: Problem) -> Problem:
         """The problem with every size as the allocator takes it."""
-        problem = self.target.in_units(problem)
-        return outputs_apart(problem) if self.later_runs else problem
+        return self.target.in_units(problem, self.later_runs)
 
     def counted(self, candidate: Candidate) -> int:
         return self.target.counted(candidate.promise)

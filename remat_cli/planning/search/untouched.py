@@ -10,11 +10,10 @@ from dataclasses import replace
 from remat_cli.model.graph import Graph
 from remat_cli.model.sessions import Session
 from remat_cli.notes.kinds import PlanNote
+from remat_cli.planning.kinds import held, target_of
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate, Footprint
-from remat_cli.planning.targets.kinds import held, target_of
-from remat_cli.rewrite import original
 from solvers.notes import Note
 from solvers.plan import Plan
 from solvers.problem import Impossible, Limits, Result, Status
@@ -81,7 +80,7 @@ def _figures(subject: Subject, graph: Graph, session: Session) -> Footprint:
     target = target_of(session)
 
     def find() -> Footprint:
-        return target.as_seen(subject, target.footprint(original(graph, subject.problem), target.aside(subject)))
+        return target.as_seen(subject, target.footprint(target.original(graph, subject.problem), target.aside(subject)))
 
     return subject.once(("figures", session), find)
 

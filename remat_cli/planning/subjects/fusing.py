@@ -14,15 +14,10 @@ import onnx
 
 from profiles.running import CannotRun
 from remat_cli.errors import BadInput
-from remat_cli.model.graph import Graph, Op
-from remat_cli.model.problem_of import Named
-from remat_cli.onnx_graph.attributes import spelled
+from remat_cli.model.graph import Graph
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.runtime.optimized import LAYOUTS, optimize
 from solvers.problem import Problem
-
-MOVERS = {"Transpose", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity", "Slice", "Expand", "Gather"}
-HEAVY_BYTES = 1 << 30
 
 
 def as_fused(subject: Subject, provider: str = "cpu") -> Subject:
@@ -33,57 +28,9 @@ def as_fused(subject: Subject, provider: str = "cpu") -> Subject:
     return subject.solving(_mark(subject.problem, [kernels.get(name, -1) for name in subject.nodes]))
 
 
-def heavy(graph: Graph) -> bool:
-    """Whether the weights are too large to be loaded only to see what would be fused."""
-    return sum(graph.values[name].bytes for name in graph.weights) > HEAVY_BYTES
-
-
-def keeping_bits(graph: Graph, named: Named, fused: bool = False) -> Named:
-    """The problem with the values marked that exist only within kernels that the runtime fuses by default. A graph that
-    is `fused` already has none.
-
-    No result may be left out there, because optimizers remove a Dropout without its mask. Where the runtime cannot run
-    the model, there is no default session. Weights of more than `HEAVY_BYTES` are not loaded only to see what would be
-    fused.
-    """
-    named = replace(named, problem=replace(named.problem, optional=frozenset()))
-    if fused or heavy(graph):
-        return named
-    try:
-        names = inner_values(graph)
-    except BadInput:
-        return named
-    inner = frozenset(place for place, name in enumerate(named.values) if name in names)
-    return replace(named, problem=replace(named.problem, inner=inner))
-
-
-def inner_values(graph: Graph, provider: str = "cpu") -> frozenset[str]:
-    """Values that the optimized graph no longer has, because another op's kernel computes them.
-
-    Values that were only moved about are left out, because their bits are the same. So are values that depend on
-    weights alone or that another op computes too: they vanish without being fused.
-    """
-    fused = _optimize(graph, provider, "all").graph  # at this level a convolution, a sum and a Relu become one op
-    left = {name for node in fused.node for name in node.output}.union(entry.name for entry in fused.initializer)
-    fixed = set(graph.weights)
-    twins = Counter(_computes(op) for op in graph.ops)
-    inner: set[str] = set()
-    for op in graph.ops:
-        if fixed.issuperset(op.reads):
-            fixed.update(op.writes)
-        elif op.op_type not in MOVERS and twins[_computes(op)] == 1:
-            inner.update(name for name in op.writes if name not in left)
-    read = {name for op in graph.ops for name in op.reads}
-    return frozenset(inner & read - set(graph.outputs))
-
-
-def _computes(op: Op) -> tuple[object, ...]:
-    return op.domain, op.op_type, op.inputs, spelled(op.node)
-
-
 def find_fused_kernels(graph: Graph, provider: str = "cpu") -> dict[str, int]:
     """The number of the kernel of each op that shares its kernel with others."""
-    model = _optimize(graph, provider)
+    model = as_the_runtime_has_it(graph, provider)
     producer = {name: place for place, op in enumerate(graph.ops) for name in op.writes}
     left = {name for node in model.graph.node for name in node.output if name}
     found: dict[str, int] = {}
@@ -117,7 +64,7 @@ def _cover(
     return covered, read
 
 
-def _optimize(graph: Graph, provider: str, level: str = "extended") -> onnx.ModelProto:
+def as_the_runtime_has_it(graph: Graph, provider: str, level: str = "extended") -> onnx.ModelProto:
     """What onnxruntime makes of the graph, without its own memory layouts."""
     content, folder = graph.model.SerializeToString(), graph.path.resolve().parent
     try:

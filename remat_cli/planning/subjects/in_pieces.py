@@ -6,11 +6,11 @@ it was given, and what its ops cost adds up to about what the whole ones do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
+from remat_cli.formats.planparts import CutOps
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.pieces.finding import Found, Rules, cut_down
 from remat_cli.pieces.graph_in_pieces import InPieces
@@ -48,19 +48,17 @@ class Piecewise:
 
     def subject(self, found: Found) -> Subject:
         record = record_of(found.regions, found.made.graph, found.exact)
-        if measured := self.costs.measured(found.made):
-            record["costs"] = dict(measured)
-        return self.of(found.made, record)
+        return self.of(found.made, replace(record, costs=dict(self.costs.measured(found.made))))
 
-    def of(self, made: InPieces, record: Mapping[str, Any]) -> Subject:
+    def of(self, made: InPieces, record: CutOps) -> Subject:
         """The subject of a graph in pieces, as far as anything was cut."""
         whole = self.whole
-        found = self.recast(made.graph, self.costs.of(made, record.get("costs")) if whole.costed else None)
+        found = self.recast(made.graph, self.costs.of(made, record.costs) if whole.costed else None)
         figures = len(set(made.origin.values())), len(made.origin), self.least
         return replace(
             found,
             whole=whole,
-            pieces=dict(record),
+            pieces=record,
             content=whole.content,
             given_costs=whole.given_costs,
             notes=(*found.notes, Note(PlanNote.IN_PIECES, figures)),
@@ -101,7 +99,7 @@ class Piecewise:
         return sorted((name for name, size in sizes.items() if size > wide), key=lambda name: -sizes[name])
 
 
-def replayed_in_pieces(whole: Subject, record: Mapping[str, Any]) -> Subject:
+def replayed_in_pieces(whole: Subject, record: CutOps) -> Subject:
     """The subject that a plan was made of."""
     assert whole.graph is not None
     return Piecewise(whole).of(replayed(whole.graph, record), record)

@@ -6,7 +6,7 @@ Invariant: an op that was not cut costs what it costs in the whole graph; what i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from profiles.costs import Costs, OpCost
@@ -17,7 +17,7 @@ from remat_cli.pieces.graph_in_pieces import InPieces
 from remat_cli.planning.subjects.subject import Subject
 
 Timed = Callable[[Ops], Mapping[str, OpCost]]  # what ops take by themselves, by name
-Measured = Mapping[str, Sequence[int]]  # nanoseconds in the graph, and workspace, of each op by name
+Measured = Mapping[str, tuple[int, int]]  # nanoseconds in the graph, and workspace, of each op by name
 
 
 class PieceCosts:
@@ -43,7 +43,7 @@ class PieceCosts:
             return {}
         found = self.timed(ops_of(made.graph, {op.name for op in made.graph.ops} - self.whole.ops.keys()))
         return {
-            name: [round(cost.ns * self._slower(made.origin.get(name, name))), cost.workspace]
+            name: (round(cost.ns * self._slower(made.origin.get(name, name))), cost.workspace)
             for name, cost in found.items()
             if cost.how == "measured"
         }

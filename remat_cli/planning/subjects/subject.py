@@ -14,9 +14,9 @@ from profiles.costs import Costs
 from profiles.kernels import THREADS
 from remat_cli.checking.trying import Peaks
 from remat_cli.formats.planfile import AS_RUN, FILE, Source
+from remat_cli.formats.planparts import CutOps
 from remat_cli.model.graph import Graph
 from remat_cli.model.problem_of import Named, as_it_stands
-from remat_cli.rewrite.kernels import Numbered
 from solvers.notes import Note
 from solvers.plan import Plan
 from solvers.problem import Problem
@@ -36,7 +36,7 @@ class Behaviour:
     where it differs from the prediction; None: plans need not be tried.
     """
 
-    kernels: Numbered | None = None
+    kernels: object | None = None
     optimized: bool = False
     by_file: Callable[[], Subject] | None = field(default=None, compare=False)
     peaks: Peaks | None = None
@@ -63,7 +63,7 @@ class Subject:
     behaviour: Behaviour = field(default_factory=Behaviour)
     apart: Subject | None = None  # the same subject without updates in place: it holds both the old and the new values
     whole: Subject | None = None  # the model as it was given, where this subject has ops in pieces
-    pieces: Mapping[str, Any] | None = None  # which ops are in pieces, as plan files record it
+    pieces: CutOps | None = None  # which ops are in pieces, as plan files record it
     costed: Costs | None = field(default=None, compare=False, repr=False)  # the costs of its ops, where they are known
     recast: Callable[[Graph, Costs | None], Subject] | None = field(default=None, compare=False, repr=False)
     _known: dict[Hashable, Any] = field(default_factory=dict, init=False, compare=False, repr=False)

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 from remat_cli.planning.targets.candidate import Candidate
 from remat_cli.planning.targets.target import Target
-from remat_cli.rewrite import Manner, Rewritten, rewrite
 from solvers.clock import Clock
 from solvers.placement.largest import Placement
 
@@ -19,18 +18,12 @@ def place(target: Target, candidate: Candidate, budget: int | None = None, clock
     asks."""
     subject = candidate.subject
     foretold = None if budget is None else target.foretold_within(budget)
-    model = candidate.model or rewritten_for(target, candidate, foretold)
+    model = candidate.model or target.rewrite(subject, candidate.plan, foretold)
     return replace(candidate, model=model, footprint=target.footprint(model, target.aside(subject), budget, clock))
 
 
 def place_as_recorded(target: Target, candidate: Candidate, placement: Placement) -> Candidate:
     """The candidate with the places that a plan file gives, if they are sound; without places if not."""
-    model = rewritten_for(target, candidate)
+    model = target.rewrite(candidate.subject, candidate.plan)
     footprint = target.as_recorded(model, target.aside(candidate.subject), placement)
     return candidate if footprint is None else replace(candidate, model=model, footprint=footprint)
-
-
-def rewritten_for(target: Target, candidate: Candidate, budget: int | None = None) -> Rewritten:
-    graph, subject = candidate.subject.graph, candidate.subject
-    assert graph is not None
-    return rewrite(graph, subject.problem, candidate.plan, target.session, Manner(subject.launch, budget=budget))

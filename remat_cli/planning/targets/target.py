@@ -1,7 +1,7 @@
 """The decisions of a kind of session: the graph to plan, the model of a plan and its footprint, repairs, witnesses.
 
 Invariant: what a target `counts` is what the budget is for: inputs, weights and all that the rewriting adds are part of
-it. Nothing outside of this folder asks which kind of session it is.
+it.
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import Session
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.onnx_graph.metadata import said_in
-from remat_cli.planning.subjects.default_graph import written_out
+from remat_cli.planning.subjects.optimized import written_out
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate, Footprint
-from remat_cli.rewrite import Rewritten, additions
-from remat_cli.rewrite.kernels import Numbered
+from remat_cli.rewrite import Rewritten, additions, original, promise_as_is, rewrite
 from remat_cli.rewrite.predict import Prediction
 from remat_cli.runtime.optimized import SAYS
 from solvers.clock import Clock
@@ -43,7 +42,7 @@ class View:
     """The graph to plan. `kernels`: the original's, where results must come from the same ones."""
 
     graph: Graph
-    kernels: Numbered | None = None
+    kernels: object | None = None
     optimized: bool = False
 
 
@@ -87,6 +86,33 @@ class Target(ABC):
         """Whether it is unknown which kernels such a session runs of the original, though results depend on them."""
         return False
 
+    # The model.
+
+    def rewrite(self, subject: Subject, plan: Plan, budget: int | None = None) -> Rewritten:
+        """The model that runs the plan in such a session; with a budget, made as tight as that asks."""
+        return rewrite(graph_of(subject), subject.problem, plan, subject.launch)
+
+    def rewrite_surely(
+        self, subject: Subject, plan: Plan, hiding: int = 0, first: Rewritten | None = None
+    ) -> Rewritten:
+        """The same, seen to run the original's kernels where results depend on it. `first`: that model, if it was made
+        already; `hiding`: how much of it is hidden from the runtime's planner."""
+        return first or self.rewrite(subject, plan)
+
+    def original(self, graph: Graph, problem: Problem) -> Rewritten:
+        """The model as it is, in the order of its file, for such a session."""
+        return original(graph, problem)
+
+    def promise_as_is(self, graph: Graph, problem: Problem) -> Promise:
+        """What `original` promises."""
+        return promise_as_is(graph, problem)
+
+    # The search.
+
+    def forms(self, subject: Subject) -> tuple[Subject, ...]:
+        """What orders are searched for in: the subject, and what stands in for it where that leads to no plan."""
+        return (subject,)
+
     # The footprint.
 
     def aside(self, subject: Subject) -> int:
@@ -95,9 +121,10 @@ class Target(ABC):
 
     def reserve(self, problem: Problem) -> int:
         """Bytes that the rewriting may add to the needs of a plan; room for them is left from the start."""
-        return additions(self.session, problem)
+        return additions(problem)
 
-    def in_units(self, problem: Problem) -> Problem:
+    def in_units(self, problem: Problem, later: bool = False) -> Problem:
+        """The problem with every size as the allocator takes it. `later`: in later runs, where these differ."""
         return in_units(problem, self.unit)
 
     @abstractmethod
@@ -180,28 +207,29 @@ class Target(ABC):
     def held_in_any_case(self, subject: Subject) -> int:
         """Inputs and weights, which no plan gets below: as the budget counts them, or as any session holds them."""
         assert subject.graph is not None
-        foretold = not (self.session.robust or self.tries_plans(subject))
+        foretold = not self.tries_plans(subject)
         return subject.problem.resident + self.aside(subject) if foretold else outside(subject.graph)
 
     def needed_at_least(self, subject: Subject) -> int:
-        """What every plan holds because each op needs that much for itself, as far as predictions can be relied on.
-
-        Plans may be of the graph that such a session makes of the file, or of the file's own ops, with kernels that the
-        runtime fuses as one op or apart.
-        """
+        """What every plan holds because each op needs that much for itself, as far as predictions can be relied on."""
         if self.tries_plans(subject):
             return self.held_at_the_end(subject)
         if subject.graph is None:
             return peak_bound(subject.problem).peak
-        forms = [graph.problem for graph in (subject, subject.own)]
-        forms += [replace(problem, inner=frozenset()) for problem in forms if problem.inner]
-        return min(peak_bound(self.in_units(problem)).peak for problem in forms) + self.aside(subject)
+        graphs = (subject, subject.own) if self.has_own_graph(subject) else (subject,)
+        problems = [form.problem for graph in graphs for form in self.forms(graph)]
+        return min(peak_bound(self.in_units(problem)).peak for problem in problems) + self.aside(subject)
 
     # The question.
 
     def shares_of_all(self, subject: Subject) -> bool:
         """Whether a budget in percent is a share of all that the original holds, and not of its live bytes."""
         return self.tries_plans(subject)
+
+
+def graph_of(subject: Subject) -> Graph:
+    assert subject.graph is not None
+    return subject.graph
 
 
 def as_written(graph: Graph) -> bool:

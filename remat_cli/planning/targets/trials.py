@@ -12,7 +12,6 @@ from remat_cli.checking.trying import Peaks, peaks
 from remat_cli.model.signatures import feeds_of, ops_of
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate
-from remat_cli.planning.targets.same_kernels import rewrite_surely
 from remat_cli.planning.targets.target import Target
 from remat_cli.planning.time_plan import TRIAL_SECONDS
 from remat_cli.rewrite import Rewritten
@@ -41,7 +40,7 @@ class Trials:
         if key not in self.models:
             same = candidate.subject.problem.inner == subject.problem.inner
             first = candidate.model if same else None
-            self.models[key] = rewrite_surely(subject, plan, self.target.session, hiding, first)
+            self.models[key] = self.target.rewrite_surely(subject, plan, hiding, first)
         return self.models[key]
 
     def peaks(self, candidate: Candidate, model: Rewritten, seconds: float) -> Peaks | None:

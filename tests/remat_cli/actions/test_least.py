@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import remat_cli as remat
-from remat_cli.planning.targets import trials
-from remat_cli.planning.targets.same_kernels import rewrite_surely
+from remat_cli.planning.stock import target
+from remat_cli.planning.stock.same_kernels import rewrite_surely
 from tests.sampling import few
 
 DATA = Path(__file__).parents[2] / "data"
@@ -47,7 +47,7 @@ def test_a_refusal_makes_each_model_once(monkeypatch: pytest.MonkeyPatch) -> Non
         made[id(subject.graph), plan] += 1
         return rewrite_surely(subject, plan, *more)
 
-    monkeypatch.setattr(trials, "rewrite_surely", count)
+    monkeypatch.setattr(target, "rewrite_surely", count)
     with pytest.raises(remat.RematError):
         remat.solve(DATA / "torch_cnn.onnx", budget="45%", work_limit=2_000, cache=False, runtime="stock")
     assert made

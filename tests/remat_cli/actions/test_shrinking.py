@@ -24,7 +24,6 @@ from remat_cli.actions.shrinking.plans import unmeasured
 from remat_cli.actions.shrinking.preparing import fused, prepare
 from remat_cli.actions.shrinking.shrink import Shrinking
 from remat_cli.actions.shrinking.ways import AS_IT_IS, LEAN, Outputs, RunWay, TriedWay, compared
-from remat_cli.formats.planfile import SEEN_LAYOUT
 from remat_cli.runtime.optimized import layout_block
 from solvers.clock import Clock
 
@@ -279,9 +278,9 @@ def test_layouts_of_another_processor_are_refused(model: Path, tmp_path: Path, m
     plan = remat.solve(model, minimize="peak", work_limit=10, cache=False)
     recorded = plan.recorded
     assert recorded.placement is not None
-    here = {**recorded.placement, SEEN_LAYOUT: layout_block()}
+    here = replace(recorded.placement, layout=layout_block())
     write_parts(replace(plan, recorded=replace(recorded, placement=here)), tmp_path)
-    there = {**here, SEEN_LAYOUT: layout_block() + 8}
+    there = replace(here, layout=layout_block() + 8)
     with pytest.raises(remat.BadInput, match="another kind of processor"):
         write_parts(replace(plan, recorded=replace(recorded, placement=there)), tmp_path)
 

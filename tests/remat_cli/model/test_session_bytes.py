@@ -12,7 +12,6 @@ from remat_cli.checking.processes import Bench
 from remat_cli.ingest import ingest, ingest_content
 from remat_cli.model.problem_of import problem_of
 from remat_cli.model.session_bytes import ADDED_BYTES, OWN_BYTES, SLOT_BYTES, session_bytes
-from remat_cli.model.sessions import STRICT
 from remat_cli.rewrite import rewrite
 from solvers.schedule import baseline
 from tests.remat_cli.random_models import random_model
@@ -62,7 +61,7 @@ def test_ops_that_rewriting_adds_count_too() -> None:
     graph = ingest_content(random_model(3, 60).SerializeToString(), {})
     problem = problem_of(graph, {op.name: (1, 0) for op in graph.ops}).problem
     plan, _ = baseline(problem)
-    made = rewrite(graph, problem, plan, STRICT)
+    made = rewrite(graph, problem, plan)
     added = len(made.model.graph.node) - len(plan.order())
     assert added > 0
     assert made.promise.itself == session_bytes(graph, plan.order()) + added * ADDED_BYTES

@@ -9,9 +9,9 @@ import onnx
 
 from remat_cli.actions.questions import Question
 from remat_cli.actions.solving import ask
+from remat_cli.planning.kinds import target_of
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.targets.candidate import Footprint
-from remat_cli.planning.targets.kinds import target_of
 from remat_cli.zoo.build import build
 from solvers.clock import limited
 from solvers.problem import Limits

@@ -245,7 +245,7 @@ def test_exact_pieces_give_the_same_bytes(unet: Path) -> None:
     whole = load_subject(unet, None, {}).before().peak
     plan = remat.solve(unet, minimize="peak", pieces="exact", work_limit=WORK, cache=False)
     assert plan.recorded.pieces
-    assert plan.recorded.pieces["exact"]
+    assert plan.recorded.pieces.exact
     assert plan.peak < whole
     found = remat.verify(plan)
     assert found.ok
@@ -266,7 +266,7 @@ def test_values_by_name_and_the_largest_value(unet: Path) -> None:
     widest = max(sizes, key=lambda name: sizes[name])
     listed = remat.solve(unet, minimize="peak", pieces=f"{widest}@2=3", work_limit=WORK, cache=False)
     assert listed.recorded.pieces
-    assert listed.recorded.pieces["regions"][0]["pieces"] == 3
+    assert listed.recorded.pieces.regions[0].pieces == 3
     narrow = remat.solve(unet, minimize="peak", largest_value=sizes[widest] // 2, work_limit=WORK, cache=False)
     assert max(narrow.subject.problem.sizes) <= sizes[widest] // 2
     session = remat.session(narrow)

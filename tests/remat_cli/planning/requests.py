@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from remat_cli.model.sessions import STRICT, Session
+from remat_cli.planning.kinds import target_of
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.search.answer import Answer, find_solver
 from remat_cli.planning.search.attempt import Attempt, Checked, Policy, only
@@ -14,7 +15,6 @@ from remat_cli.planning.search.find import find
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate
-from remat_cli.planning.targets.kinds import target_of
 from solvers.problem import Limits, Result, Status
 from solvers.reductions.views import reduced
 from solvers.schedule import Schedule, evaluate

@@ -18,7 +18,8 @@ from remat_cli.planning.search.checking import check
 from remat_cli.planning.search.known import tried_alone
 from remat_cli.planning.search.once import witnessed
 from remat_cli.planning.search.request import PlanRequest
-from remat_cli.planning.targets import same_kernels, trials
+from remat_cli.planning.stock import same_kernels
+from remat_cli.planning.targets import trials
 from remat_cli.planning.targets.candidate import Candidate
 from remat_cli.planning.time_plan import TRIAL_SECONDS
 from remat_cli.rewrite import Rewritten

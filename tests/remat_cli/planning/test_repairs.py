@@ -13,7 +13,7 @@ from remat_cli.planning import time_plan
 from remat_cli.planning.search import repairs as repairs_module
 from remat_cli.planning.search.repairs import lower, repair, settle, walk
 from remat_cli.planning.search.request import PlanRequest
-from remat_cli.planning.targets import default
+from remat_cli.planning.stock import target as stock_target
 from remat_cli.planning.targets.candidate import Candidate
 from solvers.clock import limited
 from solvers.placement import fitting
@@ -141,7 +141,7 @@ def test_a_large_plan_for_a_default_session_leaves_room_for_what_its_model_adds(
     assert candidate.model is not None
     subject, prediction = request.subject, candidate.model.prediction
     asked: list[int] = []
-    monkeypatch.setattr(default, "LARGE_STEPS", 0)
+    monkeypatch.setattr(stock_target, "LARGE_STEPS", 0)
     monkeypatch.setattr(fitting, "LARGE_STEPS", 0)
     monkeypatch.setattr(fitting, "narrowed", lambda memory, *_: asked.append(memory.room))
     assert settle(replace(request, method="auto"), candidate) is None

@@ -19,8 +19,8 @@ from remat_cli.model import semantics
 from remat_cli.model.graph import Graph
 from remat_cli.onnx_graph.orders import edges
 from remat_cli.onnx_graph.walk import captures
+from remat_cli.planning.stock.guards import reading
 from remat_cli.rewrite.copies import CopyNames, EmittedNode
-from remat_cli.rewrite.guards import reading
 
 MOVERS = {"Cast", "Transpose"}  # what these make of an input, a fused kernel may make of it by itself, and later
 Pins = dict[int, list[int]]  # for each step that updates an input, the steps that it must be made from besides

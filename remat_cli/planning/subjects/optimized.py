@@ -1,11 +1,7 @@
-"""Makes the graph that default sessions run: what onnxruntime's optimizers make of a model, before any plan.
+"""What onnxruntime makes of a model's file, as a graph with the original's names: its ops are the kernels that run.
 
-A plan of that graph leaves the optimizers nothing to fuse. So nothing that is added for the plan can come between, and
-the graph's ops are the kernels that run.
-
-Invariant: inputs, outputs and weights are the original's. A default session computes each result of the graph by the
-very kernels by which it computes it in the original; where that is impossible, there is no such graph. A file that says
-that it was optimized is planned as it stands, for programs that set a lower level.
+Invariant: inputs, outputs and weights are the original's. A file that says that it was optimized is planned as it
+stands, for programs that set a lower level.
 """
 
 from __future__ import annotations
@@ -24,9 +20,9 @@ from remat_cli.onnx_graph.metadata import said_in
 from remat_cli.onnx_graph.orders import by_rank, edges
 from remat_cli.onnx_graph.stored import is_beside
 from remat_cli.onnx_graph.walk import captures
-from remat_cli.planning.subjects.fusing import heavy
-from remat_cli.rewrite.kernels import Numbered, Shapes, number_kernels
 from remat_cli.runtime.optimized import LAYOUTS, SAYS, optimize
+
+HEAVY_BYTES = 1 << 30
 
 
 def written_out(graph: Graph) -> Graph | None:
@@ -54,34 +50,9 @@ def optimized_graph(graph: Graph, level: str = "all") -> Graph | None:
         return None
 
 
-def default_graph(graph: Graph, may: bool = True) -> tuple[Graph, Numbered | None]:
-    """The graph to plan for default sessions, and the kernels that the original runs there.
-
-    The graph is the file's own where `may` forbids another, or where the optimized one leads to other kernels. There
-    are no kernels where the runtime cannot run the model, or where its weights are too large to load only to see what
-    is fused.
-    """
-    if heavy(graph):
-        return graph, None
-    made = optimized_graph(graph) if may else None
-    shapes = shapes_of(graph) | (shapes_of(made) if made else {})
-    try:
-        own = kernels(graph, graph.model, shapes)
-        if made is not None and kernels(graph, made.model, shapes).results() == own.results():
-            return made, own
-    except CannotRun:
-        return graph, None
-    return graph, own
-
-
-def shapes_of(graph: Graph) -> dict[str, tuple[int, ...]]:
-    return {name: value.shape for name, value in graph.values.items()}
-
-
-def kernels(graph: Graph, model: onnx.ModelProto, shapes: Shapes) -> Numbered:
-    """The kernels that a default session runs for a model whose external tensors lie where the graph's do. Raises
-    CannotRun."""
-    return number_kernels(optimize(model.SerializeToString(), graph.path.resolve().parent), shapes)
+def heavy(graph: Graph) -> bool:
+    """Whether the weights are too large to be loaded only to see what would be fused."""
+    return sum(graph.values[name].bytes for name in graph.weights) > HEAVY_BYTES
 
 
 def _as_given(made: onnx.ModelProto, graph: Graph) -> None:

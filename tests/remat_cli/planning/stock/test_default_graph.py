@@ -19,12 +19,12 @@ from remat_cli.planning.search.find import find
 from remat_cli.planning.search.graphs import cheapest
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.search.untouched import share_base
-from remat_cli.planning.subjects.default_graph import default_graph, kernels, shapes_of
+from remat_cli.planning.stock.graph import default_graph, kernels, shapes_of
+from remat_cli.planning.stock.same_kernels import rewrite_surely
+from remat_cli.planning.stock.target import StockTarget
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate
-from remat_cli.planning.targets.default import DefaultTarget
 from remat_cli.planning.targets.placing import place
-from remat_cli.planning.targets.same_kernels import rewrite_surely
 from remat_cli.planning.targets.target import Target
 from solvers.clock import limited
 from solvers.plan import Plan, lower
@@ -48,9 +48,9 @@ def test_both_runs_are_foretold(data: Path, name: str, hiding: int) -> None:
     subject = load_subject(data / f"{name}.onnx", None, {}, DEFAULT)
     assert subject.behaviour.optimized
     for seed, share in enumerate((0.0, 0.1)):
-        model = rewrite_surely(subject, planned(subject, seed, share), DEFAULT, hiding)
+        model = rewrite_surely(subject, planned(subject, seed, share), hiding)
         assert not model.astray
-        foretold = DefaultTarget().footprint(model, 0).promise
+        foretold = StockTarget().footprint(model, 0).promise
         feeds = feeds_of(subject.graph, ops_of(subject.graph))
         first, later = peaks(subject.graph, model.model, feeds, 1, 100.0)
         assert foretold.default == pytest.approx(first, rel=0.05)
@@ -59,7 +59,7 @@ def test_both_runs_are_foretold(data: Path, name: str, hiding: int) -> None:
 
 @pytest.mark.parametrize("budget", [1, 99, 100, 101, 202, 18_863_960_614])
 def test_as_much_may_be_foretold_as_is_counted_within_the_budget(budget: int) -> None:
-    target = DefaultTarget()
+    target = StockTarget()
     most = target.foretold_within(budget)
     assert target.counted(Promise(None, live=most)) <= budget < target.counted(Promise(None, live=most + 1))
 
@@ -73,7 +73,7 @@ def test_the_files_own_ops_are_looked_at_only_where_the_graph_that_runs_has_no_p
 
     lazy = replace(subject, behaviour=replace(subject.behaviour, by_file=never))
     budget = share_base(subject, DEFAULT)
-    request = PlanRequest(lazy, budget, "auto", find_solver("auto", {}), Limits(limited(moves=20_000)), DefaultTarget())
+    request = PlanRequest(lazy, budget, "auto", find_solver("auto", {}), Limits(limited(moves=20_000)), StockTarget())
     assert find(cheapest(request)).found
     with pytest.raises(AssertionError, match="it was made"):
         find(cheapest(replace(request, budget=subject.problem.resident + 1)))
@@ -122,7 +122,7 @@ def test_what_was_placed_last_is_not_made_again(data: Path, monkeypatch: pytest.
 
     monkeypatch.setattr("remat_cli.planning.search.request.place", count)
     budget = share_base(subject, DEFAULT)
-    request = PlanRequest(subject, budget, "auto", find_solver("auto", {}), Limits(), DefaultTarget())
+    request = PlanRequest(subject, budget, "auto", find_solver("auto", {}), Limits(), StockTarget())
     one, other = (Candidate(subject, _scheduled(subject, seed)) for seed in (1, 2))
     first = request.place(one)
     assert request.place(other).model is not first.model

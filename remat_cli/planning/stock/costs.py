@@ -16,7 +16,7 @@ from profiles.signature import OpSignature
 from profiles.survey import Ops
 from remat_cli.model.graph import Graph
 from remat_cli.model.signatures import ops_of
-from remat_cli.planning.subjects.default_graph import optimized_graph
+from remat_cli.planning.subjects.optimized import optimized_graph
 
 PREFIX = "by default: "  # of kernels' names
 

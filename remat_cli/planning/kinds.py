@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import Session
-from remat_cli.planning.targets.default import DefaultTarget
+from remat_cli.planning.stock.target import StockTarget
 from remat_cli.planning.targets.planned import PlannedTarget
 from remat_cli.planning.targets.target import Target
 
-TARGETS: dict[str, Target] = {target.session.runtime: target for target in (PlannedTarget(), DefaultTarget())}
+TARGETS: dict[str, Target] = {target.session.runtime: target for target in (PlannedTarget(), StockTarget())}
 
 
 def target_of(session: Session) -> Target:

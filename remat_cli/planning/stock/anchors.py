@@ -18,16 +18,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-import numpy as np
 import onnx
-from onnx import helper, numpy_helper
+from onnx import helper
 
 from remat_cli.model.graph import Graph
-from remat_cli.rewrite.copies import CopyNames, EmittedNode, Told
-from remat_cli.rewrite.pins import Pinning, Pins
+from remat_cli.planning.stock.pins import Pinning, Pins
+from remat_cli.rewrite.copies import CopyNames, EmittedNode
+from remat_cli.rewrite.unread import SLICED, can_be_sliced, empty_slice, names_read, to_slice, zero_of
 
 STRING = onnx.TensorProto.STRING
-SLICED = {*range(onnx.TensorProto.FLOAT, onnx.TensorProto.UINT64 + 1), onnx.TensorProto.BFLOAT16}  # kernels exist
 
 
 def breaks(steps: Sequence[EmittedNode]) -> list[int]:
@@ -44,23 +43,9 @@ def breaks(steps: Sequence[EmittedNode]) -> list[int]:
     return found
 
 
-def free_unread(
-    graph: Graph, steps: Sequence[EmittedNode], names: CopyNames
-) -> tuple[list[EmittedNode], list[onnx.TensorProto]]:
-    """The steps with an empty slice of every result that nobody reads, which may go then, and the constant for it."""
-    zero = _zero(names)
-    read = _read(graph, steps)
-    body: list[EmittedNode] = []
-    for step in steps:
-        body.append(step)
-        for value in _to_anchor(graph, step, False, read):
-            body += _token(graph, step, value, zero.name, names)
-    return body, [zero] if len(body) > len(steps) else []
-
-
 def can_anchor(graph: Graph, step: EmittedNode, inner: Collection[str]) -> bool:
     """Whether an empty slice can be taken of something that the step makes."""
-    return bool(_usable(graph, step)) and set(step.origin.values()).isdisjoint(inner)
+    return bool(can_be_sliced(graph, step)) and set(step.origin.values()).isdisjoint(inner)
 
 
 def add_anchors(
@@ -70,21 +55,21 @@ def add_anchors(
 
     `inner`: values that must be left alone, lest their ops are not fused. `pins`: between steps, made by `pinning`.
     """
-    zero = _zero(names)
+    zero = zero_of(names)
     pinned = {index for others in pins.values() for index in others}
     tokens_of: dict[int, str] = {}  # step -> an empty slice of what it makes
     origin: dict[str, str] = {}
     stray = {index for index in breaks(steps) if not set(steps[index].origin.values()).intersection(inner)}
     anchored = stray | pinned
-    read = _read(graph, steps)
+    read = names_read(graph, steps)
     body: list[EmittedNode] = []
     chain = _Chain(graph, zero.name, names)
     for index, step in enumerate(steps):
         others = [tokens_of[one] for one in pins.get(index, ())]
         body += pinning.pinned(step, others, origin) if others else [step]
         origin |= step.origin
-        for value in _to_anchor(graph, step, index in anchored, read):
-            tokens = _token(graph, step, value, zero.name, names)
+        for value in to_slice(graph, step, index in anchored, read):
+            tokens = empty_slice(graph, step, value, zero.name, names)
             tokens_of[index] = tokens[-1].node.output[0]
             body += [*tokens, *chain.flat(tokens[-1])]
     return [*body, *chain.leaves], [zero] if chain.leaves else []
@@ -122,42 +107,3 @@ class _Chain:
 def _last(steps: Sequence[EmittedNode], otherwise: str) -> str:
     """What the last of the steps makes."""
     return steps[-1].node.output[0] if steps else otherwise
-
-
-def _zero(names: CopyNames) -> onnx.TensorProto:
-    return numpy_helper.from_array(np.zeros(1, dtype=np.int64), names.copy("__zero", 1))
-
-
-def _read(graph: Graph, steps: Sequence[EmittedNode]) -> set[str]:
-    return set(graph.outputs).union(name for step in steps for name in step.reads)
-
-
-def _to_anchor(graph: Graph, step: EmittedNode, stray: bool, read: set[str]) -> list[str]:
-    """Every result that nobody reads, so that it can go; else, where the walk strays, the smallest result."""
-    usable = _usable(graph, step)
-    unread = [name for name in usable if name not in read]
-    if unread or not stray:
-        return unread
-    return sorted(usable, key=lambda name: graph.values[step.origin[name]].bytes)[:1]
-
-
-def _usable(graph: Graph, step: EmittedNode) -> list[str]:
-    known = [name for name in step.node.output if name and step.origin.get(name, "") in graph.values]
-    return [name for name in known if graph.values[step.origin[name]].dtype in SLICED]
-
-
-def _token(graph: Graph, step: EmittedNode, value: str, zero: str, names: CopyNames) -> list[EmittedNode]:
-    tensor, read = graph.values[step.origin[value]], value
-    steps: list[EmittedNode] = []
-    if not tensor.shape:
-        flat = names.copy(f"{value}__flat", 1)
-        steps.append(_step(helper.make_node("Unsqueeze", [read, zero], [flat], name=flat), (tensor.dtype, (1,))))
-        read = flat
-    token = names.copy(f"{value}__token", 1)
-    told = (tensor.dtype, (0, *tensor.shape[1:]))
-    steps.append(_step(helper.make_node("Slice", [read, zero, zero], [token], name=token), told))
-    return steps
-
-
-def _step(node: onnx.NodeProto, told: Told) -> EmittedNode:
-    return EmittedNode(node, None, {}, (node.input[0],), told=told)

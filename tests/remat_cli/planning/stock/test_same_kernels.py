@@ -15,11 +15,11 @@ from remat_cli.model.sessions import DEFAULT
 from remat_cli.model.signatures import feeds_of, ops_of
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.search.once import more_once, run_once
+from remat_cli.planning.stock import same_kernels
+from remat_cli.planning.stock.numbering import find_astray, number_kernels
+from remat_cli.planning.stock.rewriting import rewrite_robustly
+from remat_cli.planning.stock.same_kernels import rewrite_surely
 from remat_cli.planning.subjects.subject import Subject
-from remat_cli.planning.targets import same_kernels
-from remat_cli.planning.targets.same_kernels import rewrite_surely
-from remat_cli.rewrite import rewrite
-from remat_cli.rewrite.kernels import find_astray, number_kernels
 from solvers.plan import Plan, lower
 from solvers.reductions.views import reduced
 from tests.remat_cli.fusing_models import fusing_model
@@ -48,14 +48,14 @@ def test_results_are_the_same_by_default(seed: int) -> None:
     model = fusing_model(seed)
     subject = load_subject(model, None, {}, DEFAULT)
     plan = planned(subject, seed)
-    found = rewrite_surely(subject, plan, DEFAULT)
+    found = rewrite_surely(subject, plan)
     assert not found.astray
     assert found.clones > 0
     feeds = feeds_of(subject.graph, ops_of(subject.graph), seed)
     before = by_default(model, feeds)
     assert same(before, by_default(found.model, feeds))
     plain = load_subject(model, None, {})  # op by op, as the file has them
-    assert not same(before, by_default(rewrite(plain.graph, plain.problem, planned(plain, seed)).model, feeds))
+    assert not same(before, by_default(rewrite_robustly(plain.graph, plain.problem, planned(plain, seed)).model, feeds))
 
 
 def test_what_cannot_be_let_be_is_run_once() -> None:
@@ -123,11 +123,11 @@ def test_shapes_are_shown_before_anything_else_is_let_be(monkeypatch: pytest.Mon
     """A value that is let be loses its guards, so that its copies may be merged; a shape that is shown costs less."""
     subject = load_subject(fusing_model(31), None, {}, DEFAULT)
     plan = planned(subject, 31)
-    plain = rewrite(subject.graph, subject.problem, plan, DEFAULT)
+    plain = rewrite_robustly(subject.graph, subject.problem, plan)
     misled = frozenset(plain.prediction.origin[name] for name in plain.hidden)
     assert misled
     monkeypatch.setattr(same_kernels, "_faults", lambda _, __, found: (misled - found.shown, frozenset()))
-    found = rewrite_surely(subject, plan, DEFAULT)
+    found = rewrite_surely(subject, plan)
     assert not found.astray
     assert (found.shown, found.bare) == (misled, frozenset())
     assert not misled.intersection(found.prediction.origin[name] for name in found.hidden)
@@ -138,7 +138,7 @@ def test_what_the_original_s_kernel_reads_is_named_where_another_reads_something
     """Once a Transpose is pushed away, no kernel that runs names what it made."""
     subject = load_subject(onnx.load(data / "torch_cnn.onnx"), None, {}, DEFAULT)
     plan = planned(subject, 3)
-    found = rewrite(subject.graph, subject.problem, plan, DEFAULT)
+    found = rewrite_robustly(subject.graph, subject.problem, plan)
     original = subject.behaviour.kernels
     assert original is not None
     kernel = next(node for node in original.graph.node if node.output[0] in subject.graph.outputs)
@@ -161,6 +161,6 @@ def test_where_that_alone_does_not_help_more_is_let_be(monkeypatch: pytest.Monke
         "_faults",
         lambda _, __, found: (frozenset(() if second.outputs[0] in found.bare else first.outputs), frozenset()),
     )
-    found = rewrite_surely(subject, plan, DEFAULT)
+    found = rewrite_surely(subject, plan)
     assert not found.astray
     assert found.bare >= {*first.outputs, *second.outputs}

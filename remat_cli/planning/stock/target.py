@@ -1,4 +1,4 @@
-"""Sessions with default options: optimizers change the graph, the arena has no cap, and later runs have another layout.
+"""The target of stock sessions: optimizers change the graph, the arena has no cap, and later runs have another layout.
 
 Three things are decided here. The graph that such a session makes of the file is planned. A plan's kernels must be the
 original's. A plan is tried before it is given where the original's measured memory differs from the prediction.
@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from profiles.costs import Costs
 from profiles.totals import Totals
+from remat_cli.checking import outside
 from remat_cli.checking.trying import Peaks
 from remat_cli.model.graph import Graph
 from remat_cli.model.in_place import narrow
@@ -17,23 +18,27 @@ from remat_cli.model.problem_of import Named
 from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import DEFAULT
 from remat_cli.notes.kinds import PlanNote
-from remat_cli.planning.subjects.default_graph import default_graph
-from remat_cli.planning.subjects.fusing import keeping_bits
+from remat_cli.planning.stock.graph import default_graph, keeping_bits
+from remat_cli.planning.stock.prediction import StockPrediction
+from remat_cli.planning.stock.rewriting import Manner, original_by_default, rewrite_robustly
+from remat_cli.planning.stock.same_kernels import rewrite_surely
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate, Footprint
-from remat_cli.planning.targets.target import Target, View, as_written
+from remat_cli.planning.targets.target import Target, View, as_written, graph_of
 from remat_cli.rewrite import Rewritten
 from solvers.clock import Clock
 from solvers.placement.fitting import LARGE_STEPS
 from solvers.placement.later import height_of
 from solvers.placement.memory import LaterRuns, MemoryModel
 from solvers.placement.pattern import outputs_apart
+from solvers.plan import Plan
 from solvers.problem import Problem
 
+SHAPES_BYTES = 1024  # the constants of guards and hidden shapes, mostly
 UNSURE_PART = 100  # one over this is the share of the predicted bytes that is kept as a margin of error
 
 
-class DefaultTarget(Target):
+class StockTarget(Target):
     session = DEFAULT
     plans_file = True
     differs = PlanNote.DIFFERS_BY_DEFAULT
@@ -60,6 +65,34 @@ class DefaultTarget(Target):
     def unchecked(self, view: View) -> bool:
         return view.kernels is None
 
+    def reserve(self, problem: Problem) -> int:
+        return SHAPES_BYTES
+
+    def rewrite(self, subject: Subject, plan: Plan, budget: int | None = None) -> Rewritten:
+        return rewrite_robustly(graph_of(subject), subject.problem, plan, Manner(subject.launch, budget=budget))
+
+    def rewrite_surely(
+        self, subject: Subject, plan: Plan, hiding: int = 0, first: Rewritten | None = None
+    ) -> Rewritten:
+        return rewrite_surely(subject, plan, hiding, first)
+
+    def forms(self, subject: Subject) -> tuple[Subject, ...]:
+        """With each kernel that the runtime fuses as one op; then op by op."""
+        if not subject.problem.inner:
+            return (subject,)
+        return subject, subject.solving(replace(subject.problem, inner=frozenset()))
+
+    def original(self, graph: Graph, problem: Problem) -> Rewritten:
+        return original_by_default(graph, problem)
+
+    def promise_as_is(self, graph: Graph, problem: Problem) -> Promise:
+        return original_by_default(graph, problem).promise
+
+    def in_units(self, problem: Problem, later: bool = False) -> Problem:
+        """Later runs hold outputs from the beginning."""
+        held = super().in_units(problem)
+        return outputs_apart(held) if later else held
+
     def aside(self, subject: Subject) -> int:
         """Zero, because such a session promises nothing for its process beside the arena."""
         return 0
@@ -70,6 +103,7 @@ class DefaultTarget(Target):
         """What is live in the runtime's own arena can be promised. What that grows to is foretold approximately."""
         prediction, live = model.prediction, model.promise.default
         assert live is not None
+        assert isinstance(prediction, StockPrediction)
         total = max(live, prediction.grown_by_default(model.hidden))
         later = None if prediction.fuses else prediction.later(model.hidden)
         return Footprint(replace(model.promise, live=live, arena=total, default_arena=total, later_foretold=later))
@@ -106,6 +140,9 @@ class DefaultTarget(Target):
     def later_runs(self, subject: Subject) -> tuple[bool, ...]:
         """As later runs hold it; then, where the graph's ops are not the kernels that run, as the first does."""
         return (True,) if subject.behaviour.optimized else (True, False)
+
+    def held_in_any_case(self, subject: Subject) -> int:
+        return outside(graph_of(subject))
 
     def shares_of_all(self, subject: Subject) -> bool:
         return True

@@ -18,9 +18,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 from remat_cli.model import semantics
 from remat_cli.model.graph import Graph
-from remat_cli.rewrite.anchors import SLICED
+from remat_cli.planning.stock.guards import reading
 from remat_cli.rewrite.copies import CopyNames, EmittedNode
-from remat_cli.rewrite.guards import reading
+from remat_cli.rewrite.unread import SLICED
 
 
 class HiddenShapes:

@@ -14,29 +14,28 @@ from dataclasses import replace
 
 from profiles.running import CannotRun
 from remat_cli.model.graph import Graph
-from remat_cli.model.sessions import Session
-from remat_cli.planning.subjects.default_graph import kernels, shapes_of
+from remat_cli.planning.stock.graph import kernels, shapes_of
+from remat_cli.planning.stock.numbering import Numbered, find_astray
+from remat_cli.planning.stock.pins import find_unpinned
+from remat_cli.planning.stock.rewriting import Manner, rewrite_robustly
 from remat_cli.planning.subjects.subject import Subject
-from remat_cli.rewrite import Manner, Rewritten, rewrite
-from remat_cli.rewrite.kernels import Numbered, find_astray
-from remat_cli.rewrite.pins import find_unpinned
+from remat_cli.rewrite import Rewritten
 from solvers.plan import Plan
 
 LETTING_ROUNDS = 8  # rounds of leaving alone the values that optimizers treat differently
 LETTING_STEPS = 3  # how many ops further values are left alone, where that is not enough
 
 
-def rewrite_surely(
-    subject: Subject, plan: Plan, session: Session, hiding: int = 0, first: Rewritten | None = None
-) -> Rewritten:
+def rewrite_surely(subject: Subject, plan: Plan, hiding: int = 0, first: Rewritten | None = None) -> Rewritten:
     """The model of a plan, with the fewest changes in the way of optimizers that keep its kernels the original's.
 
     `first`: the plan's model with nothing let be, if it was made already.
     """
     graph, original = subject.graph, subject.behaviour.kernels
     assert graph is not None
+    assert original is None or isinstance(original, Numbered)
     manner = Manner(subject.launch, hiding=hiding)
-    found = first or rewrite(graph, subject.problem, plan, session, manner)
+    found = first or rewrite_robustly(graph, subject.problem, plan, manner)
     if original is None:
         return found
     far = 0
@@ -50,7 +49,7 @@ def rewrite_surely(
         if less == manner:
             break
         manner = less
-        found = rewrite(graph, subject.problem, plan, session, manner)
+        found = rewrite_robustly(graph, subject.problem, plan, manner)
     return found
 
 

@@ -12,10 +12,10 @@ from onnx import TensorProto, helper
 
 from remat_cli.model.sessions import DEFAULT
 from remat_cli.planning.loading import load_subject
+from remat_cli.planning.stock.pins import find_ops_behind, find_unpinned
+from remat_cli.planning.stock.same_kernels import rewrite_surely
 from remat_cli.planning.subjects.subject import Subject
-from remat_cli.planning.targets.same_kernels import rewrite_surely
 from remat_cli.rewrite import Rewritten
-from remat_cli.rewrite.pins import find_ops_behind, find_unpinned
 from remat_cli.runtime.in_place import run_in_place
 from solvers.plan import lower
 from solvers.reductions.views import reduced
@@ -57,7 +57,7 @@ def wrong(model: onnx.ModelProto, level: Any, bound: Any, pairs: dict[str, str],
 def recomputed(subject: Subject, seed: int) -> Rewritten:
     smaller = reduced(subject.problem)
     order = smaller.expand(random_order(smaller.problem, seed, 0.4))
-    return rewrite_surely(subject, lower(subject.problem, order), DEFAULT)
+    return rewrite_surely(subject, lower(subject.problem, order))
 
 
 @pytest.mark.parametrize("seed", few(range(10), 5))
@@ -98,7 +98,7 @@ def test_without_pins_the_runtime_may_write_too_early() -> None:
     assert pairs == {"w_new": "w"}
     assert find_unpinned(subject.graph, model.graph) == {"w_new"}
     assert run_in_place(session(model, NONE), {"x": x, "w": w.copy()}, pairs)["y"][0, 0] != 8
-    found = rewrite_surely(subject, lower(subject.problem, range(3)), DEFAULT)
+    found = rewrite_surely(subject, lower(subject.problem, range(3)))
     assert not found.unpinned
     assert not find_unpinned(subject.graph, found.model.graph)
     for level in (ALL, NONE):
@@ -109,7 +109,7 @@ def test_without_pins_the_runtime_may_write_too_early() -> None:
 
 def test_ops_that_come_before_all_updates_in_any_order() -> None:
     subject = load_subject(late_reader(), None, {}, DEFAULT, in_place=True)
-    found = rewrite_surely(subject, lower(subject.problem, range(3)), DEFAULT)
+    found = rewrite_surely(subject, lower(subject.problem, range(3)))
     behind = find_ops_behind(found.model.graph, {"w_new"})
     assert {"y", "dw"} <= behind
     assert "update" not in behind
