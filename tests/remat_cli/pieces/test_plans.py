@@ -123,7 +123,7 @@ def test_a_record_that_makes_another_graph_is_refused(below: remat.Planned, tmp_
         remat.load_plan(path)
     said["pieces"]["regions"] = [{"pieces": "many", "ways": {}}]
     path.write_text(json.dumps(said))
-    with pytest.raises(remat.BadInput, match="'pieces'"):
+    with pytest.raises(remat.BadInput, match=r"'pieces.regions\[0\].pieces'"):
         remat.load_plan(path)
 
 
@@ -236,7 +236,7 @@ def test_pieces_cost_what_they_take_where_ops_were_measured(
     said = json.loads((tmp_path / "m.plan.json").read_text())
     said["pieces"]["costs"][checked[0]] = [-1, 0]
     (tmp_path / "m.plan.json").write_text(json.dumps(said))
-    with pytest.raises(remat.BadInput, match="'pieces'"):
+    with pytest.raises(remat.BadInput, match="'pieces.costs"):
         remat.load_plan(tmp_path / "m.plan.json")
 
 
