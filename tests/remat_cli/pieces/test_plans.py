@@ -236,7 +236,7 @@ def test_pieces_cost_what_they_take_where_ops_were_measured(
     said = json.loads((tmp_path / "m.plan.json").read_text())
     said["pieces"]["costs"][checked[0]] = [-1, 0]
     (tmp_path / "m.plan.json").write_text(json.dumps(said))
-    with pytest.raises(remat.BadInput, match="'pieces.costs"):
+    with pytest.raises(remat.BadInput, match=r"'pieces\.costs"):
         remat.load_plan(tmp_path / "m.plan.json")
 
 
