@@ -23,7 +23,7 @@ from remat_cli.actions.writing_over import written_in_any_order, written_in_orde
 from remat_cli.errors import BadInput, RematError
 from remat_cli.fences import bind_to
 from remat_cli.formats.files import write_whole
-from remat_cli.formats.planparts import Places
+from remat_cli.formats.planparts import RecordedPlaces
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.notes.words import sentences
 from remat_cli.onnx_graph.apart import WEIGHTS, put_apart
@@ -78,13 +78,13 @@ def _written(plan: Planned, emitted: Emitted) -> WrittenState:
     return written_in_order(graph, [plan.subject.nodes[node] for node in plan.replayed()[0].order()])
 
 
-def _places(places: Places, folder: Path) -> str:
+def _places(places: RecordedPlaces, folder: Path) -> str:
     """The file of the plan's places."""
     (folder / PLACES).write_bytes(PlacesTable.of(places).content())
     return str(folder / PLACES)
 
 
-def _weights(places: Places | None, model: onnx.ModelProto, folder: Path) -> tuple[Any, ...]:
+def _weights(places: RecordedPlaces | None, model: onnx.ModelProto, folder: Path) -> tuple[Any, ...]:
     """The weights that the plan says may be let go of."""
     found = weights_of(model, folder, places.weights) if places is not None and places.weights else None
     return () if found is None else astuple(found)

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from remat_cli.errors import BadInput
 from remat_cli.formats.declared import Between, Undeclared, declared
 from remat_cli.formats.files import sha256, write_whole
-from remat_cli.formats.planparts import CutOps, Places, as_said
+from remat_cli.formats.planparts import CutOps, RecordedPlaces, as_said
 from remat_cli.formats.program import fault, number_program
 from remat_cli.limits import TEXT_BYTES
 from remat_cli.model.promise import Promise
@@ -70,7 +70,7 @@ class PlanFile:
     program: tuple[dict[str, Any], ...] = field(repr=False)
     notes: tuple[str, ...] = ()
     session: str = "strict"
-    placement: Places | None = field(default=None, repr=False)
+    placement: RecordedPlaces | None = field(default=None, repr=False)
     graph: str = FILE
     in_place: dict[str, str] = field(default_factory=dict)  # outputs that are written over these inputs
     asked: dict[str, Any] = field(default_factory=dict)  # the parts of the question that differ from the defaults

@@ -18,7 +18,7 @@ Cost = Annotated[int, Between(0, MOST_COST)]
 
 
 @dataclass(frozen=True, slots=True)
-class Places(Placement):
+class RecordedPlaces(Placement):
     """Where values lie. Of places that runs showed: `threads` of those runs; `layout`: how many channels lie together
     in the model's layouts, where it has any; `weights`: the bytes of weights that stay in memory, where runs let go of
     others."""
@@ -28,9 +28,9 @@ class Places(Placement):
     weights: int | None = None
 
 
-def places_of(placement: Placement, **seen: int | None) -> Places:
+def places_of(placement: Placement, **seen: int | None) -> RecordedPlaces:
     """The places, with what was seen of the runs that showed them."""
-    return Places(placement.block, placement.bound, placement.allocations, **seen)
+    return RecordedPlaces(placement.block, placement.bound, placement.allocations, **seen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class CutOps:
     costs: dict[str, tuple[Cost, Cost]] = field(default_factory=dict)
 
 
-def as_said(part: Places | CutOps) -> dict[str, Any]:
+def as_said(part: RecordedPlaces | CutOps) -> dict[str, Any]:
     """The part as its file has it."""
     said = asdict(part)
     return {one.name: said[one.name] for one in fields(part) if said[one.name] not in (None, {})}

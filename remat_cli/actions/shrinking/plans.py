@@ -34,7 +34,7 @@ from remat_cli.actions.shrinking.ways import LEAN, PYTHON, C
 from remat_cli.checking.feeds import arrays_in
 from remat_cli.formats import placesfile, planfile
 from remat_cli.formats.files import write_whole
-from remat_cli.formats.planparts import Places, places_of
+from remat_cli.formats.planparts import RecordedPlaces, places_of
 from remat_cli.ingest import ingest
 from remat_cli.ingest.shapes import UnknownSize
 from remat_cli.model.quantities import Budget
@@ -184,7 +184,7 @@ def _robust(plan: Planned) -> onnx.ModelProto:
     return rewrite_robustly(graph, problem, plan.replayed()[0]).model
 
 
-def _plan_of_file(path: Path, subject: Subject, seen: Places, limits: Limits) -> Path:
+def _plan_of_file(path: Path, subject: Subject, seen: RecordedPlaces, limits: Limits) -> Path:
     """A plan that runs the file as it stands, its values where runs of it had them."""
     found = fitting_already(subject, ANY_BYTES, DEFAULT, limits, STRICT_SESSION)
     assert found is not None
