@@ -11,7 +11,6 @@ from solvers.methods.auto.annealing import Annealing
 from solvers.methods.auto.lowest import LeastPeak
 from solvers.methods.auto.raising import Raising
 from solvers.methods.auto.within import Within
-from solvers.methods.exact import improve
 
 
 def _never_ready(operator: type) -> Callable[[], None]:
@@ -32,7 +31,6 @@ PARTS: dict[str, Callable[[], None]] = {
     "lazy orders": _values(walking, lazy_orders=lambda problem: [list(range(len(problem.nodes)))] * 2),
     "wide ops last": _values(walking, orders_with_wide_last=lambda *_: iter(())),
     "reordering": _values(walking.EvictionWalks, _reordered=lambda self, order: order),
-    "windows of milp": _values(improve, _WIDE=0),
     "moments": _values(BoundSearch, begin=lambda self: setattr(self, "begun", True)),
     "choice of pivots": _values(BoundSearch, _choose=lambda *_: None),
 }

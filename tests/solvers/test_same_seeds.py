@@ -64,7 +64,7 @@ def orders_with_repeats(problem: Problem, budget: int) -> Iterator[object]:
 
 def runs(problem: Problem, budget: int) -> Iterator[object]:
     limits = Limits(clock=Clock(FOREVER), seed=2)
-    improver = Improver(Best(problem, budget, limits), problem.ended(), 1.0, lambda: False)
+    improver = Improver(Best(problem, budget, limits), lambda: False)
     improver.walk_plainly()
     known = improver.best.fitting or improver.best.leanest
     order = np.arange(len(problem.nodes)) if known is None else known.order

@@ -2,8 +2,8 @@
 
 One anytime loop. Eviction walks give schedules at once; cuts in time give a bound and say what to hold across each
 boundary, which guides further walks; boundaries are added where the relaxation's answer does not fit, until schedule
-and bound meet. Beside SCIP, annealing and programs over windows improve the best schedule. (P. Jain et al.,
-"Checkmate: Breaking the Memory Wall with Optimal Tensor Rematerialization", MLSys 2020, pose the question.)
+and bound meet. Beside SCIP, annealing improves the best schedule. (P. Jain et al., "Checkmate: Breaking the Memory Wall
+with Optimal Tensor Rematerialization", MLSys 2020, pose the question.)
 
 Invariant: the bound holds for every schedule that first computes the nodes in the order given, wherever and however
 often it recomputes, and the schedules returned are of that class. How much is searched between two looks at the bound
@@ -25,10 +25,8 @@ from solvers.methods.exact.grouped import GroupedProgram
 from solvers.methods.exact.improve import WORK, Improver
 from solvers.methods.exact.low_walks import lowest
 from solvers.methods.exact.options import NOTHING_KNOWN, Known
-from solvers.methods.exact.projection import project
 from solvers.methods.exact.relaxation import (
     Relaxation,
-    find_disputed,
     first_boundaries,
     hints_of,
     over_again,
@@ -72,7 +70,7 @@ class Hunt:
         self.infeasible = self.least.peak > budget
         self.best = Best(problem, budget, limits, in_order)
         self.best.raise_bound(self.bound, "")
-        self.improver = Improver(self.best, self.ended, self.scale, self.done)
+        self.improver = Improver(self.best, self.done)
         self.effort = 1
         self.seconds = 0.0  # on processors, of SCIP's threads
         self.rival: int | None = None  # the cost of a schedule in another order: no more than that needs to be proved
@@ -194,8 +192,6 @@ class Hunt:
             self.best.offer(order, "relaxation")
             self.improver.walk_with(hints_of(cuts, values))
             self.improver.mend(order)
-        if self.best.order is not None:
-            self.improver.disputed = find_disputed(cuts, values, project(cuts, self.best.order.tolist()))
         return over_budget(memory, order, self.budget, cuts.windows.pivots), over_again(memory, order, self.budget)
 
     def relax(self, relaxation: Relaxation) -> scip.ProgramAnswer:
@@ -213,16 +209,14 @@ class Hunt:
         solving = relaxation.search(settings, self.effort, self.best.order)
         turns = [replace(self.improver.turn, order=None)]
         while solving.running() and not self.clock.interrupts():
-            turn = self.improver.attempt(turns[-1], lambda: not solving.running() or self.clock.interrupts())
-            if solving.running():
-                turns.append(turn)
+            turns.append(self.improver.attempt(turns[-1]))
         answer = solving.wait()
         self.seconds += solving.seconds - before
-        earned = turns[0].spent + (answer.work - relaxation.work) // WORK
-        while turns[-1].spent < earned and not self.clock.interrupts():
+        earned = (answer.work - relaxation.work) // WORK
+        while len(turns) <= earned and not self.clock.interrupts():
             turns.append(self.improver.attempt(turns[-1]))
         if not self.clock.interrupts():  # results and the seeds of later tries must not depend on the clock
-            turns = [turn for turn in turns if turn.spent <= earned]
+            del turns[earned + 1 :]
         self.improver.adopt(turns[-1])
         self.clock.spend(iterations=answer.work - relaxation.work, nodes=answer.nodes - relaxation.nodes)
         relaxation.take(answer, self.scale)

@@ -13,7 +13,7 @@ import numpy as np
 
 from solvers import scip
 from solvers.methods.exact.cuts import list_first_computes, list_held
-from solvers.methods.exact.grouped import SURELY, GroupedProgram
+from solvers.methods.exact.grouped import GroupedProgram
 from solvers.methods.exact.projection import project
 from solvers.orders.arrays import Ints
 from solvers.orders.evict import Hints
@@ -116,13 +116,3 @@ def hints_of(cuts: GroupedProgram, values: Sequence[float]) -> Hints:
         if g + 1 < len(groups):
             keep[g, sorted(held[g + 1] | cuts.free)] = True
     return Hints(group, keep)
-
-
-def find_disputed(cuts: GroupedProgram, values: Sequence[float], best: Sequence[float]) -> list[int]:
-    """Nodes that one answer runs again, or whose values it holds, where the other answer does not."""
-    found: set[int] = set()
-    for runs, held in zip(cuts.runs, cuts.held, strict=True):
-        repeats = ((node, column) for node, column in runs.items() if column != SURELY)
-        found.update(node for node, column in repeats if abs(values[column] - best[column]) > 0.5)
-        found.update(cuts.writer[value] for value, column in held.items() if abs(values[column] - best[column]) > 0.5)
-    return sorted(node for node in found if not cuts.problem.nodes[node].once)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from time import sleep
@@ -113,21 +112,21 @@ def test_the_same_seed_gives_the_same_order() -> None:
 
 
 def test_nor_does_the_clock_decide(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However much is done beside SCIP by the time it answers: annealing and windows are as slow as can be at first."""
+    """However much is done beside SCIP by the time it answers: annealing is as slow as can be."""
     problem = load("resnet50_fused")
     peak = simulate(problem, lower(problem, range(len(problem.nodes)))).peak
     fast = solve(problem, peak * 46 // 100, Limits(ample()))
     attempt = Improver.attempt
-    tries: list[Turn] = []
+    tries: list[int] = []
 
-    def slow(self: Improver, turn: Turn, stopped: Callable[[], bool] | None = None) -> Turn:
-        tries.append(attempt(self, turn, stopped))
-        sleep(0.2)
-        return tries[-1]
+    def slow(self: Improver, turn: Turn) -> Turn:
+        tries.append(turn.tries)
+        sleep(0.02)
+        return attempt(self, turn)
 
     monkeypatch.setattr(Improver, "attempt", slow)
     assert solve(problem, peak * 46 // 100, Limits(ample())) == fast
-    assert max(turn.reach for turn in tries) > Turn(None).reach, "no window was tried"
+    assert len(tries) > 5, "hardly anything was tried"
 
 
 def test_a_known_plan_is_never_lost() -> None:
