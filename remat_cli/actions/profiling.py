@@ -37,11 +37,13 @@ from remat_cli.formats.files import write_whole
 from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.ingest import ingest
 from remat_cli.model.graph import Graph
+from remat_cli.model.quantities import parse_seconds
 from remat_cli.model.sessions import STRICT
 from remat_cli.model.signatures import feeds_of, ops_of
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.stock.costs import costs_of_kernels, join_kernels, new_kernels
 from remat_cli.planning.time_plan import ENDING_SHARE
+from remat_cli.usual import PROFILE_TIME
 from solvers.clock import Clock
 from solvers.notes import Note
 
@@ -69,7 +71,7 @@ class ProfileQuestion:
     strict: bool = False
     cached: bool = True
     whole: bool = True
-    seconds: float = 45.0
+    seconds: float = parse_seconds(PROFILE_TIME)
     dims: Mapping[str, int] = field(default_factory=dict)
     session: str = "strict"  # default: kernels that only default sessions have are measured, not estimated
 

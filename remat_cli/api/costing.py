@@ -8,6 +8,7 @@ import onnx
 
 from profiles.costs import Costs
 from profiles.survey import SurveyProgress
+from remat_cli import usual
 from remat_cli.actions import piecing, profiling
 from remat_cli.api import given
 from remat_cli.api.given import Model, warn
@@ -25,7 +26,7 @@ def profile(
     batches: Iterable[int] | int = (),
     batch_dim: str | None = None,
     dims: Mapping[str, int] | None = None,
-    time_limit: float | str = 45.0,
+    time_limit: float | str = usual.PROFILE_TIME,
     strict: bool = False,
     runtime: str = "remat",
     session: str | None = None,

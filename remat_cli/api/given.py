@@ -29,6 +29,7 @@ from remat_cli.model.sessions import Session
 from remat_cli.planning.loading import load_planned
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.results.memory import Memory, user_memory
+from remat_cli.usual import SOLVE_TIME
 from solvers.clock import Clock, limited
 
 Model: TypeAlias = File | onnx.ModelProto
@@ -119,12 +120,11 @@ def seconds_of(given: float | str, what: str = "time_limit") -> float:
     return read(given, parse_seconds, what)
 
 
-def clock_of(time_limit: float | str | None, work_limit: int | str | None, seconds: float | None = None) -> Clock:
-    """The clock of these limits; `seconds` where neither is given."""
-    if time_limit is not None:
-        seconds = seconds_of(time_limit)
-    elif work_limit is not None:
-        seconds = None
+def clock_of(time_limit: float | str | None, work_limit: int | str | None, time: str = SOLVE_TIME) -> Clock:
+    """The clock of these limits; `time` where neither is given."""
+    if time_limit is None and work_limit is None:
+        time_limit = time
+    seconds = None if time_limit is None else seconds_of(time_limit)
     return limited(seconds, None if work_limit is None else count_of(work_limit, "work_limit"))
 
 

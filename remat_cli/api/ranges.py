@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Unpack
 
 from profiles.costs import Costs
+from remat_cli import usual
 from remat_cli.actions import largest as sizing
 from remat_cli.actions import piecing, sweeping
 from remat_cli.actions.interrupts import stoppable
@@ -26,14 +27,11 @@ from remat_cli.planning.plans.sizes import Largest
 from solvers.problem import Limits
 from solvers.registry import DEFAULT
 
-SWEEP_SECONDS = 90.0
-BATCH_SECONDS = 600.0
-
 
 def sweep(
     model: Model,
     *,
-    budgets: str | Sequence[int | str] = "/8",
+    budgets: str | Sequence[int | str] = usual.BUDGETS,
     methods: Sequence[str] | str = (DEFAULT,),
     runtime: str = "remat",
     session: str | None = None,
@@ -44,7 +42,7 @@ def sweep(
     largest_value: int | str | None = None,
     time_limit: float | str | None = None,
     work_limit: int | str | None = None,
-    gap: float | str = 0.001,
+    gap: float | str = usual.GAP,
     seed: int = 0,
     cache: bool = True,
     report: Callable[[sweeping.SweepProgress], None] | None = None,
@@ -66,7 +64,7 @@ def sweep(
     kind = given.kind_of(runtime, session)
     asked = sweeping.SweepQuestion(budgets=_budgets(budgets), methods=given.names_of(methods, "methods"), session=kind)
     asked.check()
-    clock = given.clock_of(time_limit, work_limit, SWEEP_SECONDS)
+    clock = given.clock_of(time_limit, work_limit, usual.SWEEP_TIME)
     subject = load_subject(
         given.model_of(model), given.costs_of(costs), given.sizes_of(dims), kind, in_place=given.pairs_of(in_place)
     )
@@ -153,7 +151,7 @@ def max_batch(
         print(most.size, most.plan.overhead)
     """
     given.check_keywords(settings, max_batch, OptimizerSettings)
-    kind, clock = given.kind_of(runtime, session), given.clock_of(time_limit, work_limit, BATCH_SECONDS)
+    kind, clock = given.kind_of(runtime, session), given.clock_of(time_limit, work_limit, usual.LARGEST_TIME)
     asked = sizing.SizeQuestion(
         budget=given.some_budget(budget),
         method=method,

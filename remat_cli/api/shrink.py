@@ -9,6 +9,7 @@ from typing import Any
 
 import onnx
 
+from remat_cli import usual
 from remat_cli.actions.interrupts import stoppable
 from remat_cli.actions.shrinking.asked import ShrinkListeners, ShrinkQuestion
 from remat_cli.actions.shrinking.shrink import Shrinking, Shrunk, check_places, folder_for
@@ -19,7 +20,6 @@ from remat_cli.arguments import word
 from remat_cli.checking.trying import in_file
 from remat_cli.errors import Interrupted, NoPlan, Usage
 
-SECONDS = 120.0
 IN_MEMORY = Path("model.onnx")
 
 
@@ -30,9 +30,9 @@ def shrink(
     feeds: File | Mapping[str, Any] | None = None,
     dims: Mapping[str, int] | None = None,
     also: Sequence[Mapping[str, int]] = (),
-    max_slower: float | str = 0.1,
+    max_slower: float | str = usual.SLOWER,
     target: str = "python",
-    time_limit: float | str = SECONDS,
+    time_limit: float | str = usual.SHRINK_TIME,
     seed: int = 0,
     cache: bool = True,
     report: Callable[[TriedWay], None] | None = None,

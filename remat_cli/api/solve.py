@@ -11,6 +11,7 @@ from typing import Unpack
 import onnx
 
 from profiles.costs import Costs
+from remat_cli import usual
 from remat_cli.actions import certifying, solving
 from remat_cli.actions.answering import WholeQuestion, answer_whole
 from remat_cli.actions.certifying import Proved
@@ -52,7 +53,7 @@ def solve(
     largest_value: int | str | None = None,
     time_limit: float | str | None = None,
     work_limit: int | str | None = None,
-    gap: float | str = 0.001,
+    gap: float | str = usual.GAP,
     seed: int = 0,
     cache: bool = True,
     certificate: File | None = None,

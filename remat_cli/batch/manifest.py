@@ -20,12 +20,12 @@ from remat_cli.batch.yamltree import Place, Tree
 from remat_cli.errors import BadInput, meant
 from remat_cli.model.quantities import parse_budget, parse_bytes, parse_count, parse_seconds, parse_share
 from remat_cli.model.sessions import RUNTIME_OF, STRICT
-from solvers.clock import FOREVER_SECONDS, USUAL_SECONDS
+from remat_cli.usual import GAP, SOLVE_TIME
+from solvers.clock import FOREVER_SECONDS
 from solvers.options import Orders, options_of
 from solvers.registry import DEFAULT, METHODS
 
 SHOWN_FAULTS = 8  # the most faults that an error lists
-GAP = 0.001
 SLACK_SECONDS = 900.0  # seconds that a job may take beyond twice its search, if no timeout is given
 LONG_SECONDS = 4 * 3600.0  # seconds that it may take if its search is limited in work
 Settings = Mapping[str, Any]
@@ -146,7 +146,7 @@ class _Reading:
         runtimes = self._runtimes(place, entry, settings)
         work = self._number(where, settings, "work-limit", parse_count, None)
         seconds = self._number(
-            where, settings, "time-limit", parse_seconds, USUAL_SECONDS if work is None else FOREVER_SECONDS
+            where, settings, "time-limit", parse_seconds, parse_seconds(SOLVE_TIME) if work is None else FOREVER_SECONDS
         )
         timeout = 2 * seconds + SLACK_SECONDS if seconds < FOREVER_SECONDS else LONG_SECONDS
         taken: set[str] = set()
@@ -167,7 +167,7 @@ class _Reading:
                 runtime=runtime,
                 seconds=seconds,
                 work=work,
-                gap=self._number(where, settings, "gap", parse_share, GAP),
+                gap=self._number(where, settings, "gap", parse_share, parse_share(GAP)),
                 seed=settings.get("seed", 0),
                 emit=settings.get("emit", True),
                 timeout=self._number(where, settings, "timeout", parse_seconds, timeout),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from remat_cli import usual
 from remat_cli.commands import methods, options
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
 @options.runtime
 @options.in_place
 @options.pieces
-@options.time_for_all("10m")
+@options.time_for_all(usual.LARGEST_TIME)
 @options.work_limit
 @options.seed
 @options.force

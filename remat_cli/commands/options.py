@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from remat_cli import usual
 from remat_cli.arguments import brief, may_name
 from remat_cli.commands.helping import GroupedCommand as GroupedCommand
 from remat_cli.model.quantities import (
@@ -195,7 +196,7 @@ optimize = click.option(
     help="First optimize: disabled, basic, extended, all.",
 )
 dims = click.option("--dim", "dims", type=DIM, multiple=True, help="Bind a symbolic dimension: batch=32.")
-time_limit = click.option("--time-limit", type=TIME, default="60s", show_default=True, help="90s, 5m, 1h.")
+time_limit = click.option("--time-limit", type=TIME, default=usual.SOLVE_TIME, show_default=True, help="90s, 5m, 1h.")
 
 
 def estimate(says: str) -> Callable[[Command], Command]:
@@ -239,7 +240,7 @@ work_limit = click.option(
     type=COUNT,
     help="Limit the search in moves instead: 5M.",
 )
-gap = click.option("--gap", type=SHARE, default="0.1%", show_default=True, help="Stop this close to the bound.")
+gap = click.option("--gap", type=SHARE, default=usual.GAP, show_default=True, help="Stop this close to the bound.")
 budget = click.option("--budget", type=SIZE, help="16GB, 16GiB, or 75% of what the model holds.")
 costs = click.option("--costs", type=FILE, help="What ops cost.  [default: MODEL.costs.yaml]")
 _SESSION_SAID = "remat_cli.session_said"  # where a command's context has the runtime that --session named

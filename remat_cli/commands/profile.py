@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from remat_cli import usual
 from remat_cli.commands import options
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ PROFILING_SHARE = 0.7  # of the time left, where the whole graph is to be run ag
 @click.option(
     "--time-limit",
     type=options.TIME,
-    default="45s",
+    default=usual.PROFILE_TIME,
     show_default=True,
     help="For all of it; what is not measured by then is estimated.",
 )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from remat_cli import usual
 from remat_cli.commands import options
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 @click.option("--feeds", type=options.FILE, help="Inputs as an .npz file; by default random and valid.")
 @options.dims
 @click.option("--also", type=options.DIMS, multiple=True, help="Other sizes for the same file: height=320,width=320.")
-@click.option("--max-slower", type=options.SHARE, default="10%", show_default=True, help="The most extra time.")
+@click.option("--max-slower", type=options.SHARE, default=usual.SLOWER, show_default=True, help="The most extra time.")
 @click.option(
     "--for",
     "target",
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="What runs it: remat.session, a program in C, C++ or C#, or stock ONNX Runtime.",
 )
-@options.time_for_all("2m")
+@options.time_for_all(usual.SHRINK_TIME)
 @options.seed
 @options.force
 @options.output

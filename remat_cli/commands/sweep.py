@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from remat_cli import usual
 from remat_cli.commands import methods, options
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 @click.option(
     "--budgets",
     type=options.BUDGETS,
-    default="/8",
+    default=usual.BUDGETS,
     show_default=True,
     help="50%,60%,8GB, or 30%..100%/8 for eight; /8: from the least that suffices to what the model holds.",
 )
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 @options.in_place
 @options.pieces
 @options.dims
-@options.time_for_all("90s")
+@options.time_for_all(usual.SWEEP_TIME)
 @options.work_limit
 @options.gap
 @options.seed

@@ -10,8 +10,10 @@ from typing import Any
 from remat_cli.actions.shrinking.ways import PYTHON, TARGETS, TriedWay
 from remat_cli.arguments import as_word
 from remat_cli.errors import Usage, meant
+from remat_cli.model.quantities import parse_share
+from remat_cli.usual import SLOWER
 
-MAX_SLOWER = 0.1  # of the time of the model as it is
+MAX_SLOWER = parse_share(SLOWER)
 
 
 def nobody(_: object) -> None:
