@@ -17,6 +17,8 @@ from fractions import Fraction
 from functools import partial
 from time import process_time
 
+from remat_cli.actions.pieces_asked import WHOLE, PiecesAsked
+from remat_cli.actions.piecing import in_pieces_for_sweep
 from remat_cli.actions.questions import Question
 from remat_cli.actions.solving import ask, bytes_of
 from remat_cli.errors import Usage, meant
@@ -41,9 +43,12 @@ TOLD_PLANS = 3  # known plans that a search is told of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepQuestion:
+    """`pieces`: which ops are cut first; all points have the same, or whole ops where these cost less."""
+
     budgets: Budgets = (Spread(8),)
     methods: tuple[str, ...] = (DEFAULT,)
     session: Session = STRICT
+    pieces: PiecesAsked = WHOLE
 
     def check(self) -> None:
         if unknown := [name for name in self.methods if name not in METHODS]:
@@ -93,6 +98,7 @@ class Sweep:
 
     def run(self) -> Curve:
         """The curve, as far as time allows; a point that no time was left for knows what the others found."""
+        self.subject = in_pieces_for_sweep(self.subject, self.asked.pieces, self.asked.session, self.limits)
         self.budgets = self._spread()
         if self.subject.whole is not None:
             self.beside = self._with_whole_ops(self.subject.whole)
@@ -119,7 +125,7 @@ class Sweep:
         budgets = tuple(Budget(Fraction(budget)) for budget in self.budgets)
         limits = self._limits_of(WHOLE_SHARE)
         self.limits = self._limits_of(1 - WHOLE_SHARE) if self.limits.clock.most is not None else self.limits
-        return Sweep(whole, replace(self.asked, budgets=budgets), limits, self.memory).run()
+        return Sweep(whole, replace(self.asked, budgets=budgets, pieces=WHOLE), limits, self.memory).run()
 
     def _spread(self) -> list[int]:
         """In bytes, the largest first."""

@@ -9,7 +9,7 @@ from typing import Unpack
 from profiles.costs import Costs
 from remat_cli import usual
 from remat_cli.actions import largest as sizing
-from remat_cli.actions import piecing, sweeping
+from remat_cli.actions import sweeping
 from remat_cli.actions.interrupts import stoppable
 from remat_cli.actions.largest import BASELINES
 from remat_cli.actions.recipes import recipe_of
@@ -62,17 +62,20 @@ def sweep(
         print(curve.knee and curve.knee.budget)
     """
     kind = given.kind_of(runtime, session)
-    asked = sweeping.SweepQuestion(budgets=_budgets(budgets), methods=given.names_of(methods, "methods"), session=kind)
+    asked = sweeping.SweepQuestion(
+        budgets=_budgets(budgets),
+        methods=given.names_of(methods, "methods"),
+        session=kind,
+        pieces=given.pieces_of(pieces, largest_value),
+    )
     asked.check()
     clock = given.clock_of(time_limit, work_limit, usual.SWEEP_TIME)
     subject = load_subject(
         given.model_of(model), given.costs_of(costs), given.sizes_of(dims), kind, in_place=given.pairs_of(in_place)
     )
     memory = given.memory_of(cache, clock.seconds)
-    cuts = given.pieces_of(pieces, largest_value)
     with stoppable() as interrupts:
         limits = Limits(clock.unless(interrupts), given.share_of(gap, "gap"), given.seed_of(seed))
-        subject = piecing.in_pieces_for_sweep(subject, cuts, kind, limits)
         curve = sweeping.Sweep(subject, asked, limits, memory, given.heard_by(report)).run()
     if interrupts.asked:
         raise Interrupted(found=curve)

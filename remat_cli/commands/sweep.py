@@ -70,7 +70,8 @@ def command(model: Path | None, **given: Any) -> None:
     from remat_cli.actions.sweeping import SweepQuestion
 
     session = kind_named(given["runtime"])
-    asked = SweepQuestion(budgets=given["budgets"], methods=methods.methods_named(given["methods"]), session=session)
+    named, pieces = methods.methods_named(given["methods"]), options.asked_pieces(given)
+    asked = SweepQuestion(budgets=given["budgets"], methods=named, session=session, pieces=pieces)
     asked.check()
     _check_places(model, given["plot"], given["output"])
     with listening() as interrupts:
@@ -85,7 +86,6 @@ def command(model: Path | None, **given: Any) -> None:
 
 
 def _swept(model: Path | None, asked: SweepQuestion, given: Mapping[str, Any], deadline: Deadline) -> Curve:
-    from remat_cli.actions.piecing import in_pieces_for_sweep
     from remat_cli.actions.sweeping import Sweep
     from remat_cli.planning.loading import load_subject
     from remat_cli.planning.time_plan import ENDING_SHARE
@@ -96,7 +96,6 @@ def _swept(model: Path | None, asked: SweepQuestion, given: Mapping[str, Any], d
     subject = load_subject(model, given["costs"], dict(given["dims"]), asked.session, in_place=in_place)
     deadline.search_begins()
     limits = Limits(deadline.clock.before_ending(ENDING_SHARE), given["gap"], given["seed"])
-    subject = in_pieces_for_sweep(subject, options.asked_pieces(given), asked.session, limits)
     memory = options.memory_of(deadline.clock.seconds, given["force"])
     with Line(given["quiet"]) as line:
         going = Sweep(
