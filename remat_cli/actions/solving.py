@@ -22,6 +22,7 @@ from remat_cli.planning.kinds import target_of
 from remat_cli.planning.plans.points import takes_plans
 from remat_cli.planning.plans.record import plan_file
 from remat_cli.planning.search.answer import Answer, answer, find_solver
+from remat_cli.planning.search.attempt import Policy
 from remat_cli.planning.search.find import find
 from remat_cli.planning.search.graphs import cheapest
 from remat_cli.planning.search.known import cheaper_known, cheapest_known, tried_alone
@@ -87,23 +88,25 @@ def ask(
     answer = None if memory is None else memory.recalled(key, subject, question.session, limits)
     if answer is None:
         known.begun = True
-        answer = known.in_budget(_searched(request, question, searching))
+        found = find(_policy(request, question, searching))
+        if searching:
+            found = cheaper_known(request, found, _answering(question, subject, question.known))
+        answer = known.in_budget(found)
         if memory is not None:
             memory.keep(key, answer, question.method, subject, question.session, limits)
     answer = cheaper_known(request, answer, earlier) if searching else answer
     return replace(_better(answer, question), **known.words)
 
 
-def _searched(request: PlanRequest, question: Question, searching: bool) -> Answer:
-    """What a search finds, or a known plan that is cheaper."""
+def _policy(request: PlanRequest, question: Question, searching: bool) -> Policy:
+    """How a plan is looked for."""
     subject = request.subject
-    if searching and question.stands and (stands := cheapest_known(request, [question.stands])):
-        request = replace(request, solver=_solver(subject, question, stands))
     if question.minimize == "peak":
         most = _share_allowed(subject, question.max_overhead)
-        return find(least_held(request, find_solver(DEFAULT, {}), most))
-    found = find(cheapest(request))
-    return cheaper_known(request, found, _answering(question, subject, question.known)) if searching else found
+        return least_held(request, find_solver(DEFAULT, {}), most)
+    if searching and question.stands and (stands := cheapest_known(request, [question.stands])):
+        request = replace(request, solver=_solver(subject, question, stands))
+    return cheapest(request)
 
 
 def _words(question: Question, subject: Subject) -> dict[str, Any]:
