@@ -25,7 +25,7 @@ from remat_cli.formats import problemfile
 from solvers.annealing.reordering import reorder
 from solvers.clock import Clock
 from solvers.methods.anyorder.bound import BoundSearch
-from solvers.methods.exact.cuts import build_cuts, select_small_values
+from solvers.methods.exact.cuts import build_cuts, select_small_values, windows_in_order
 from solvers.methods.exact.projection import project
 from solvers.methods.exact.relaxation import first_boundaries
 from solvers.orders.arrays import arrays_of
@@ -87,9 +87,9 @@ def steps_of(small: Problem, budget: int) -> dict[str, Callable[[], object]]:
     """Each step of a solve, ready to run."""
     arrays, ended = arrays_of(small), small.ended()
     memory = memory_of(arrays, np.arange(len(small.nodes), dtype=np.int64))
-    taus = first_boundaries(memory, budget)
+    windows = windows_in_order(ended, first_boundaries(memory, budget))
     free = select_small_values(ended, budget, 0.001)
-    cuts = build_cuts(ended, budget, taus, free, 1.0)
+    cuts = build_cuts(ended, budget, windows, free, 1.0)
     order = np.arange(len(small.nodes), dtype=np.int64)
     plan = lower(small, order)
     search = BoundSearch(small, budget)
@@ -99,9 +99,9 @@ def steps_of(small: Problem, budget: int) -> dict[str, Callable[[], object]]:
         "peak bound": lambda: peak_bound(small),
         "one walk": lambda: Evictor(small).run(budget, RULES[0], clock=Clock(WALK)),
         "measure": lambda: memory_of(arrays, order),
-        "cuts": lambda: build_cuts(ended, budget, taus, free, 1.0),
+        "cuts": lambda: build_cuts(ended, budget, windows, free, 1.0),
         "project": lambda: project(cuts, order.tolist()),
-        "cuts of any order": search.pose,
+        "cuts of any order": lambda: search._pose_at(search.windows, (), Clock()),
         "reorder": lambda: reorder(small, budget),
         "lower": lambda: lower(small, order),
         "simulate": lambda: simulate(small, plan),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import ceil, gcd
 
 from solvers.orders.blocks import Blocks
 from solvers.problem import Impossible, Node, Problem, Result
@@ -54,6 +55,25 @@ class Held:
 def cost_bound(problem: Problem) -> int:
     """The sum of all costs, because every node runs at least once."""
     return sum(node.cost for node in problem.nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class PossibleCosts:
+    """What schedules can cost: `total`, which is everything once, and multiples of `unit` beyond that. Programs have
+    costs divided by `scale`."""
+
+    total: int
+    unit: int
+    scale: float
+
+    @classmethod
+    def of(cls, problem: Problem) -> PossibleCosts:
+        costs = [node.cost for node in problem.nodes]
+        return cls(cost_bound(problem), max(1, gcd(*costs)), max(costs, default=0) / 1000 or 1.0)
+
+    def from_bound(self, bound: float) -> int:
+        """The least of them that is no less than the bound, but for what arithmetic rounds."""
+        return self.total + max(0, ceil((bound - self.total) / self.unit - 1e-6)) * self.unit
 
 
 def peak_bound(problem: Problem) -> PeakBound:

@@ -13,24 +13,23 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from itertools import product
-from math import ceil, gcd, isfinite
+from math import isfinite
 
 import numpy as np
 
 from solvers import scip
 from solvers.clock import ITERATION_MOVES, Clock
-from solvers.methods.anyorder.answers import build_any_order, expand
 from solvers.methods.anyorder.moments import WithMoments, as_it_is, with_moments
 from solvers.methods.anyorder.pivots import PivotChoice
 from solvers.methods.anyorder.unit_chain import reversal_bound
 from solvers.methods.anyorder.windows import heaviest_path, windows_of
-from solvers.methods.exact.cuts import select_small_values
+from solvers.methods.exact.cuts import build_cuts, expand_cuts, select_small_values
 from solvers.methods.exact.grouped import GroupedProgram, Windows
 from solvers.methods.exact.projection import project
 from solvers.methods.exact.relaxation import first_boundaries, tree
 from solvers.methods.exact.tracing import estimate, tighten
 from solvers.orders.arrays import Ints, arrays_of
-from solvers.orders.bounds import cost_bound, list_needs
+from solvers.orders.bounds import PossibleCosts, list_needs
 from solvers.orders.measure import memory_of
 from solvers.problem import Grounds, Limits, Problem, Status
 
@@ -56,10 +55,8 @@ class BoundSearch:
     def __init__(self, problem: Problem, budget: int, known: Sequence[int] | None = None) -> None:
         self.given = problem
         self.budget = budget
-        self.total = cost_bound(problem)
-        self.unit = max(1, gcd(*(node.cost for node in problem.nodes)))
-        self.scale = max((node.cost for node in problem.nodes), default=0) / 1000 or 1.0
-        self.bound: float = self.total
+        self.costs = PossibleCosts.of(problem)
+        self.bound: float = self.costs.total
         self.counted, self.rounds = reversal_bound(problem, budget), 0
         self.known = known
         self.order: list[int] | None = None
@@ -122,7 +119,7 @@ class BoundSearch:
             self.infeasible = self.done = True
             self.grounds = self._where()
             return
-        self._raise(answer.bound * self.scale)
+        self._raise(answer.bound * self.costs.scale)
         self.rounds += 1
         if self.rounds == _COUNTED and self.counted is not None:
             self.bound = max(self.bound, self.counted)
@@ -161,10 +158,10 @@ class BoundSearch:
             self.weighed += columns
             if columns > _WIDE:
                 return None
-            return (estimate(grouped, limits.clock) + grouped.program.offset) * self.scale
+            return (estimate(grouped, limits.clock) + grouped.program.offset) * self.costs.scale
 
         memory = memory_of(self.arrays, np.arange(len(self.problem.nodes), dtype=np.int64)).tolist()
-        choice = PivotChoice(self.problem, weigh, self.total)
+        choice = PivotChoice(self.problem, weigh, self.costs.total)
         pivots = choice.run(
             self.windows.pivots, memory, list_needs(self.problem), self.budget, list(self.moments.beside)
         )
@@ -183,7 +180,7 @@ class BoundSearch:
             clock=limits.clock,
             gap=limits.gap / 4,
             seed=limits.seed,
-            enough=None if enough is None else enough / self.scale,
+            enough=None if enough is None else enough / self.costs.scale,
             nodes=self.nodes,
             parameters={"branching/relpscost/initcand": 20},
         )
@@ -199,23 +196,20 @@ class BoundSearch:
         return answer
 
     def _pose_at(self, windows: Windows, peaks: Iterable[tuple[int, int]], clock: Clock) -> GroupedProgram:
-        grouped = build_any_order(self.ended, self.budget, windows, self.free, self.scale, peaks, self.moments.beside)
+        grouped = build_cuts(self.ended, self.budget, windows, self.free, self.costs.scale, peaks, self.moments.beside)
         sure = sum(node.cost for index, node in enumerate(self.problem.nodes) if windows.is_sure(index))
-        grouped.program.offset = sure / self.scale
+        grouped.program.offset = sure / self.costs.scale
         clock.spend(columns=len(grouped.program.costs))
         return grouped
 
     def _raise(self, bound: float) -> None:
-        """Round the bound up to a possible cost: the total plus a multiple of the common divisor of costs."""
-        if isfinite(bound):
-            bound = self.total + ceil((bound - self.total) / self.unit - 1e-6) * self.unit
-            if bound > self.bound:
-                self.bound, self.grounds = bound, self._where()
+        if isfinite(bound) and self.costs.from_bound(bound) > self.bound:
+            self.bound, self.grounds = self.costs.from_bound(bound), self._where()
 
     def _refine(self, answer: scip.ProgramAnswer) -> None:
         assert self.grouped is not None
         assert answer.values is not None
-        order = np.array(expand(self.grouped, answer.values), dtype=np.int64)
+        order = np.array(expand_cuts(self.grouped, answer.values), dtype=np.int64)
         self.order = self.moments.without(order.tolist())
         memory = memory_of(self.arrays, order)
         pivots, peaks = self._further(order, memory)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
+from solvers.pebbles.copies import needed
 from solvers.problem import Problem
 
 _TRIED = 10  # nodes that need most for themselves, and as many where the order as given needs most
@@ -52,8 +53,8 @@ class PivotChoice:
         for node in candidates:
             self._try((node,))
         candidates.sort(key=lambda node: self.found.get((node,), self.least), reverse=True)
-        needed, best = _list_needed(self.problem), self._best()
-        while best and (grown := self._grow(best, candidates, needed)) != best:
+        ancestors, best = needed(self.problem, self.problem.writers()), self._best()
+        while best and (grown := self._grow(best, candidates, ancestors)) != best:
             best = grown
         enough = max(_TINY * self.least, 0.0 if known is None else (known - self.least) / _MANY)
         return best if self._rise(best) > enough else tuple(given)
@@ -64,11 +65,11 @@ class PivotChoice:
     def _rise(self, pivots: Pivots) -> float:
         return self.found.get(pivots, self.least) - self.least
 
-    def _grow(self, pivots: Pivots, candidates: Sequence[int], needed: Sequence[int]) -> Pivots:
+    def _grow(self, pivots: Pivots, candidates: Sequence[int], ancestors: Sequence[int]) -> Pivots:
         """The pivots with the candidate that adds most, if that is enough."""
         if len(pivots) < _MOST:
             others = (node for node in candidates if node not in pivots)
-            near = (n for n in others if all((needed[n] >> p | needed[p] >> n) & 1 for p in pivots))
+            near = (n for n in others if all((ancestors[n] >> p | ancestors[p] >> n) & 1 for p in pivots))
             for node in islice(near, _FURTHER):
                 self._try(tuple(sorted((*pivots, node))))
         best = self._best()
@@ -77,14 +78,3 @@ class PivotChoice:
     def _try(self, pivots: Pivots) -> None:
         if pivots not in self.found and (cost := self.weigh(pivots)) is not None:
             self.found[pivots] = cost
-
-
-def _list_needed(problem: Problem) -> list[int]:
-    """For each node, a bit for each node that it needs, directly or not."""
-    writer = problem.writers()
-    needed: list[int] = []
-    for node in problem.nodes:
-        needed.append(0)
-        for value in node.reads:
-            needed[-1] |= needed[writer[value]] | 1 << writer[value]
-    return needed

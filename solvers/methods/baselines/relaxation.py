@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 
 from solvers.methods.baselines.from_checkpoints import cheapest_order, nothing_kept
 from solvers.methods.baselines.paper_program import PaperProgram, too_large
-from solvers.methods.exact.cuts import build_cuts, expand_cuts, list_first_computes
+from solvers.methods.exact.cuts import build_cuts, expand_cuts, windows_in_order
 from solvers.methods.exact.grouped import GroupedProgram
+from solvers.methods.exact.relaxation import hints_of
 from solvers.notes import Note, SolverNote
 from solvers.orders.arrays import arrays_of
+from solvers.orders.bounds import PossibleCosts, cost_bound
 from solvers.orders.evict import Hints
 from solvers.orders.measure import memory_of
 from solvers.problem import Limits, Problem, Status
@@ -62,24 +64,26 @@ def relaxation_bound(problem: Problem, budget: int, limits: Limits, no_stages: b
     if answer.status is Status.INFEASIBLE:
         return None
     if answer.bound == -inf:
-        return Bound(_every_op_once(problem), Note(SolverNote.PROGRAM_UNSOLVED))
+        return Bound(cost_bound(problem), Note(SolverNote.PROGRAM_UNSOLVED))
     return Bound(answer.bound * paper.cost_unit, Note(SolverNote.PAPER_PROGRAM))
 
 
 def _improved_bound(problem: Problem, budget: int, limits: Limits) -> Bound | None:
-    boundaries = _boundaries(problem, budget)
-    scale = max(node.cost for node in problem.nodes) / 1000 or 1.0
-    answer = _solve(build_cuts(problem.ended(), budget, boundaries, frozenset(), scale).program, limits)
+    cuts, costs = _improved(problem, budget, budget), PossibleCosts.of(problem)
+    answer = _solve(cuts.program, limits)
     if answer.status is Status.INFEASIBLE:
         return None
     if answer.bound == -inf:
-        return Bound(_every_op_once(problem), Note(SolverNote.PROGRAM_OF_CUTS_UNSOLVED))
-    note = Note(SolverNote.PROGRAM_OF_CUTS, (len(boundaries),))
-    return Bound(_every_op_once(problem) + answer.bound * scale, note)
+        return Bound(costs.total, Note(SolverNote.PROGRAM_OF_CUTS_UNSOLVED))
+    note = Note(SolverNote.PROGRAM_OF_CUTS, (len(cuts.windows.pivots),))
+    return Bound(costs.total + answer.bound * costs.scale, note)
 
 
-def _every_op_once(problem: Problem) -> float:
-    return float(sum(node.cost for node in problem.nodes))
+def _improved(problem: Problem, budget: int, full: int) -> GroupedProgram:
+    """`full`: the budget whose excess places the boundaries."""
+    ended = problem.ended()
+    windows = windows_in_order(ended, _boundaries(problem, full))
+    return build_cuts(ended, budget, windows, frozenset(), PossibleCosts.of(problem).scale)
 
 
 def relax_paper(problem: Problem, budget: int, limits: Limits) -> Relaxed | None:
@@ -110,18 +114,16 @@ def relax_paper(problem: Problem, budget: int, limits: Limits) -> Relaxed | None
 
 def relax_improved(problem: Problem, budget: int, limits: Limits, full: int) -> Relaxed | None:
     """None if there is no solution, or none in time. `full` is the budget whose excess places the boundaries."""
-    ended = problem.ended()
-    scale = max(node.cost for node in problem.nodes) / 1000 or 1.0
-    cuts = build_cuts(ended, budget, _boundaries(problem, full), frozenset(), scale)
+    cuts, costs = _improved(problem, budget, full), PossibleCosts.of(problem)
     answer = _solve(cuts.program, limits)
     if answer.values is None:
         return None
     columns = [column for keep in cuts.held for column in keep.values()]
     return Relaxed(
-        bound=sum(node.cost for node in problem.nodes) + answer.bound * scale,
+        bound=costs.total + answer.bound * costs.scale,
         fractions=np.array([answer.values[column] for column in columns]),
         order_of=lambda whole: expand_cuts(cuts, _solution(cuts, columns, whole)),
-        hints_of=lambda whole: _hints(cuts, whole),
+        hints_of=lambda whole: hints_of(cuts, _solution(cuts, columns, whole)),
     )
 
 
@@ -141,17 +143,3 @@ def _solution(cuts: GroupedProgram, columns: list[int], whole: Whole) -> list[fl
     solution = np.zeros(len(cuts.program.costs))
     solution[columns] = whole
     return solution.tolist()
-
-
-def _hints(cuts: GroupedProgram, whole: Whole) -> Hints:
-    """What S holds across the boundary at the end of each group."""
-    group = np.zeros(len(cuts.problem.nodes), np.int64)
-    keep = np.zeros((len(cuts.groups), len(cuts.problem.sizes)), np.bool_)
-    at = 0
-    for g, stages in enumerate(list_first_computes(cuts)):
-        group[stages.start : stages.stop] = g
-        held = list(cuts.held[g])
-        if g and held:
-            keep[g - 1, held] = whole[at : at + len(held)]
-        at += len(held)
-    return Hints(group, keep)

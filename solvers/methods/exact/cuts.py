@@ -1,17 +1,16 @@
-"""Cuts in time: the relaxation for one order of first computes, and the way from its answers to orders.
+"""Cuts in time: the relaxation for given windows, and the way from its answers to orders.
 
-Memory is looked at only at a few boundaries, the first computes of the pivots, so that the program stays small. As the
-order of first computes is given, each window is one group: `grouped.py` has the rows, in which C(g, j) of a node that
-first runs in group g is surely 1, and that of an earlier node says that it runs again.
+Memory is looked at only at a few boundaries, the first computes of the pivots, so that the program stays small;
+`grouped.py` has the rows. Where the order of first computes is given, the window of each node is one group.
 
-Invariant: the minimum is a bound for every schedule with this order of first computes, wherever it recomputes.
+Invariant: the minimum is a bound for every schedule whose first computes lie in their windows, wherever it recomputes;
+`expand_cuts` gives a legal order, which may be over budget.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Mapping, Sequence
 
 from solvers.methods.exact.grouped import (
     SURELY,
@@ -20,6 +19,7 @@ from solvers.methods.exact.grouped import (
     add_availability,
     add_memory,
     add_peak,
+    add_windows,
     start_program,
 )
 from solvers.problem import Problem
@@ -37,35 +37,36 @@ def select_small_values(problem: Problem, budget: int, share: float) -> frozense
     return frozenset(found)
 
 
+def windows_in_order(problem: Problem, boundaries: Iterable[int]) -> Windows:
+    """The windows of schedules that first compute the nodes in the order given."""
+    pivots = tuple(sorted(boundaries))
+    group_of = tuple(bisect_left(pivots, index) for index in range(len(problem.nodes)))
+    return Windows(pivots, group_of, group_of)
+
+
 def build_cuts(
     problem: Problem,
     budget: int,
-    boundaries: Sequence[int],
+    windows: Windows,
     free: frozenset[int],
     scale: float,
-    repeats: Iterable[tuple[int, int]] = (),
+    peaks: Iterable[tuple[int, int]] = (),
+    beside: Mapping[int, frozenset[int]] | None = None,
 ) -> GroupedProgram:
-    """The relaxation at these boundaries; costs are divided by `scale`.
-
-    `repeats`: (stage, node) of the recomputations that are to fit beside what stays: row (4).
-    """
-    pivots = tuple(sorted(boundaries))
-    group_of = tuple(bisect_left(pivots, index) for index in range(len(problem.nodes)))
-    cuts = start_program(problem, Windows(pivots, group_of, group_of), free, scale)
-    for group in cuts.groups[1:]:
+    """The relaxation, with costs divided by `scale`. `peaks`: (group, node) that must fit beside what stays, by row
+    (4)."""
+    cuts = start_program(problem, windows, free, scale, beside)
+    for group in cuts.groups:
         add_availability(cuts, group)
-        add_memory(cuts, group, budget)
+        if group:
+            add_memory(cuts, group, budget)
+    add_windows(cuts)
     readers = set(cuts.replaceable.values())
-    for group, node in sorted({(bisect_left(pivots, stage), node) for stage, node in repeats}):
-        if cuts.runs[group].get(node, SURELY) != SURELY and node not in readers:
+    for group, node in sorted(set(peaks)):
+        column = cuts.runs[group].get(node)
+        if column is not None and (column == SURELY or node not in readers):
             add_peak(cuts, group, node, budget)
     return cuts
-
-
-def list_first_computes(cuts: GroupedProgram) -> list[range]:
-    """For each group, the nodes that first run in it."""
-    edges = (-1, *cuts.windows.pivots, len(cuts.problem.nodes) - 1)
-    return [range(low + 1, high + 1) for low, high in pairwise(edges)]
 
 
 def list_held(cuts: GroupedProgram, solution: Sequence[float]) -> list[set[int]]:
@@ -74,17 +75,22 @@ def list_held(cuts: GroupedProgram, solution: Sequence[float]) -> list[set[int]]
 
 
 def expand_cuts(cuts: GroupedProgram, solution: Sequence[float]) -> list[int]:
-    """An order that keeps just what S keeps, and recomputes as late as possible within each group.
+    """An order that holds just what S holds across each boundary, and recomputes as late as possible in each group.
 
     What cannot be made again is kept as well: an S that was rounded may do without it.
     """
     nodes, held = cuts.problem.nodes, list_held(cuts, solution)
     once = {value for node in nodes if node.once for value in node.writes}
-    groups = list_first_computes(cuts)
     order: list[int] = []
+    ran: set[int] = set()
     live: set[int] = set()
 
-    def ensure(values: Sequence[int]) -> None:
+    def compute(index: int) -> None:
+        order.append(index)
+        ran.add(index)
+        live.update(nodes[index].writes)
+
+    def ensure(values: Iterable[int]) -> None:
         missing: set[int] = set()
         stack = [value for value in values if value not in live]
         while stack:
@@ -93,16 +99,27 @@ def expand_cuts(cuts: GroupedProgram, solution: Sequence[float]) -> list[int]:
                 missing.add(index)
                 stack += [value for value in nodes[index].reads if value not in live]
         for index in sorted(missing):
-            order.append(index)
-            live.update(nodes[index].writes)
+            compute(index)
 
-    for number, group in enumerate(groups):
-        if number:
-            live = {value for value in live if value in held[number] or value in cuts.free or value in once}
-        for index in group:
-            ensure(nodes[index].reads)
-            order.append(index)
-            live.update(nodes[index].writes)
-        if number + 1 < len(groups):
-            ensure(sorted(held[number + 1]))
-    return order[:-1] if order and order[-1] == len(nodes) - 1 else order
+    ends = (*cuts.windows.pivots, len(nodes) - 1)
+    for group, firsts in enumerate(_list_first_computes(cuts, solution)):
+        if group:
+            live &= held[group] | cuts.free | once
+        for index in firsts:
+            if index not in ran and index != ends[group]:
+                ensure(nodes[index].reads)
+                compute(index)
+        ensure(nodes[ends[group]].reads)
+        compute(ends[group])
+        if group + 1 < len(ends):
+            ensure(sorted(held[group + 1]))
+    return order[:-1]
+
+
+def _list_first_computes(cuts: GroupedProgram, solution: Sequence[float]) -> list[list[int]]:
+    """For each group, the nodes that first run in it."""
+    found: list[list[int]] = [[] for _ in cuts.groups]
+    for index, (low, high) in enumerate(zip(cuts.windows.low, cuts.windows.high, strict=True)):
+        chosen = (group for group in range(low, high) if solution[cuts.runs[group][index]] > 0.5)
+        found[next(chosen, high)].append(index)
+    return found

@@ -15,12 +15,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from math import ceil, gcd, isfinite
+from math import isfinite
 
 import numpy as np
 
 from solvers import scip
-from solvers.methods.exact.cuts import build_cuts, expand_cuts, select_small_values
+from solvers.methods.exact.cuts import build_cuts, expand_cuts, select_small_values, windows_in_order
 from solvers.methods.exact.grouped import GroupedProgram
 from solvers.methods.exact.improve import WORK, Improver
 from solvers.methods.exact.low_walks import lowest
@@ -36,7 +36,7 @@ from solvers.methods.exact.small import MOST, Small
 from solvers.methods.exact.tracing import tighten
 from solvers.notes import Note, SolverNote
 from solvers.orders.best import GIVEN, KNOWN, Best, in_order
-from solvers.orders.bounds import cost_bound, peak_bound
+from solvers.orders.bounds import PossibleCosts, peak_bound
 from solvers.orders.measure import memory_of
 from solvers.pebbles.floor import prove
 from solvers.problem import Grounds, Limits, Problem, Result, Status
@@ -62,10 +62,8 @@ class Hunt:
         self.budget = budget
         self.limits = limits
         self.clock = limits.clock
-        self.total = cost_bound(problem)
-        self.unit = max(1, gcd(*(node.cost for node in problem.nodes)))
-        self.scale = max((node.cost for node in problem.nodes), default=0) / 1000 or 1.0
-        self.bound = self.total
+        self.costs = PossibleCosts.of(problem)
+        self.bound = self.costs.total
         self.least = peak_bound(problem)
         self.infeasible = self.least.peak > budget
         self.best = Best(problem, budget, limits, in_order)
@@ -124,14 +122,9 @@ class Hunt:
         return self.rival is not None and self.rival <= self.bound
 
     def raise_bound(self, bound: float) -> None:
-        """Round the bound up to a possible cost: the total plus a multiple of the common divisor of costs."""
-        if not isfinite(bound):
-            return
-        steps = ceil((bound - self.total) / self.unit - 1e-6)
-        raised = self.total + max(0, steps) * self.unit
-        if raised > self.bound:
-            self.bound = raised
-            self.best.raise_bound(raised, "relaxation")
+        if isfinite(bound) and self.costs.from_bound(bound) > self.bound:
+            self.bound = self.costs.from_bound(bound)
+            self.best.raise_bound(self.bound, "relaxation")
             self.best.tell()
 
     def rounds(self) -> Iterator[None]:
@@ -171,12 +164,13 @@ class Hunt:
 
     def pose(self, taus: Sequence[int], repeats: set[tuple[int, int]]) -> Relaxation:
         free = select_small_values(self.ended, self.budget, _SMALL)
-        cuts = build_cuts(self.ended, self.budget, taus, free, self.scale, repeats)
-        cuts.program.offset = self.total / self.scale
+        windows = windows_in_order(self.ended, taus)
+        peaks = sorted((bisect_left(windows.pivots, stage), node) for stage, node in repeats)
+        cuts = build_cuts(self.ended, self.budget, windows, free, self.costs.scale, peaks)
+        cuts.program.offset = self.costs.total / self.costs.scale
         tighten(cuts, self.clock)
         relaxation = Relaxation(cuts)
-        peaks = sorted((bisect_left(cuts.windows.pivots, stage), node) for stage, node in repeats)
-        self.grounds = replace(self.grounds, pivots=cuts.windows.pivots, peaks=tuple(peaks))
+        self.grounds = replace(self.grounds, pivots=windows.pivots, peaks=tuple(peaks))
         self.size = (Note(SolverNote.RELAXATION_SIZE, (relaxation.columns, len(cuts.windows.pivots))),)
         return relaxation
 
@@ -202,7 +196,7 @@ class Hunt:
             clock=self.clock,
             gap=self.limits.gap / 4,
             seed=self.limits.seed,
-            enough=None if cost is None else (cost / (1 + self.limits.gap) + self.unit) / self.scale,
+            enough=None if cost is None else (cost / (1 + self.limits.gap) + self.costs.unit) / self.costs.scale,
             emphasis="fast",  # walks and annealing find better schedules than its own heuristics
         )
         before = relaxation.seconds
@@ -219,7 +213,7 @@ class Hunt:
             del turns[earned + 1 :]
         self.improver.adopt(turns[-1])
         self.clock.spend(iterations=answer.work - relaxation.work, nodes=answer.nodes - relaxation.nodes)
-        relaxation.take(answer, self.scale)
+        relaxation.take(answer, self.costs.scale)
         self.raise_bound(relaxation.bound)
         return answer
 
@@ -227,9 +221,9 @@ class Hunt:
         best = self.best
         if best.fitting is not None:
             status = Status.ORDER_OPTIMAL if self.closed() else Status.FEASIBLE
-            status = Status.OPTIMAL if best.closed(self.total) else status
+            status = Status.OPTIMAL if best.closed(self.costs.total) else status
             notes = (Note(SolverNote.BOUND_IN_ORDER), *self.size)
-            found = Result(status, best.fitting.steps(), self.bound, notes, bound_any_order=self.total)
+            found = Result(status, best.fitting.steps(), self.bound, notes, bound_any_order=self.costs.total)
             return self.told(found)
         order = None if best.leanest is None else best.leanest.steps()
         found = self.told(Result(Status.UNKNOWN, order))

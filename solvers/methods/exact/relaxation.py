@@ -12,7 +12,7 @@ from math import isfinite
 import numpy as np
 
 from solvers import scip
-from solvers.methods.exact.cuts import list_first_computes, list_held
+from solvers.methods.exact.cuts import list_held
 from solvers.methods.exact.grouped import GroupedProgram
 from solvers.methods.exact.projection import project
 from solvers.orders.arrays import Ints
@@ -108,11 +108,8 @@ def over_again(memory: Ints, order: Ints, budget: int) -> set[tuple[int, int]]:
 
 
 def hints_of(cuts: GroupedProgram, values: Sequence[float]) -> Hints:
-    held, groups = list_held(cuts, values), list_first_computes(cuts)
-    group = np.zeros(len(cuts.problem.nodes), np.int64)
-    keep = np.zeros((len(groups), len(cuts.problem.sizes)), np.bool_)
-    for g, stages in enumerate(groups):
-        group[stages.start : stages.stop] = g
-        if g + 1 < len(groups):
-            keep[g, sorted(held[g + 1] | cuts.free)] = True
-    return Hints(group, keep)
+    """What S holds across the boundary at the end of each group, where the order of first computes is given."""
+    keep = np.zeros((len(cuts.groups), len(cuts.problem.sizes)), np.bool_)
+    for group, held in enumerate(list_held(cuts, values)[1:]):
+        keep[group, sorted(held | cuts.free)] = True
+    return Hints(np.array(cuts.windows.low, np.int64), keep)

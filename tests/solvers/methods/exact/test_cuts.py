@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from solvers.clock import Clock
-from solvers.methods.exact.cuts import build_cuts, expand_cuts
+from solvers.methods.exact.cuts import build_cuts, expand_cuts, windows_in_order
 from solvers.methods.exact.projection import project
 from solvers.methods.exact.replaceable import advance
 from solvers.methods.exact.tracing import Tracing
@@ -29,8 +29,8 @@ def test_every_order_satisfies_every_row_at_no_greater_cost() -> None:
         ended = replace(problem, nodes=(*problem.nodes, Node(0, tuple(sorted(set(problem.outputs))), ())))
         taus = random.sample(range(count), random.randint(0, min(3, count)))
         free = frozenset(random.sample(range(len(problem.sizes)), len(problem.sizes) // 3))
-        repeats = {(random.randint(1, count), random.randrange(count)) for _ in range(random.choice((0, 30)))}
-        cuts = build_cuts(ended, outcome.peak, taus, free, 1.0, repeats)
+        peaks = {(random.randint(0, len(taus)), random.randrange(count)) for _ in range(random.choice((0, 30)))}
+        cuts = build_cuts(ended, outcome.peak, windows_in_order(ended, taus), free, 1.0, peaks)
         rows += sum(map(len, cuts.across))
         moved += tuple(advance(ended, cuts.replaceable, order)) != order
         before = len(cuts.program.rows)
@@ -54,7 +54,7 @@ def test_an_output_too_small_to_count_may_be_written_in_place() -> None:
     order = (0, 1, 2, 0, 1)
     peak = simulate(problem, lower(problem, order)).peak
     ended = replace(problem, nodes=(*nodes, Node(0, (2,), ())))
-    cuts = build_cuts(ended, peak, [1], frozenset({2}), 1.0)
+    cuts = build_cuts(ended, peak, windows_in_order(ended, [1]), frozenset({2}), 1.0)
     solution = project(cuts, order)
     for columns, coefficients, low, high in cuts.program.rows:
         assert low <= sum(c * solution[column] for column, c in zip(columns, coefficients, strict=True)) <= high
@@ -66,6 +66,6 @@ def test_an_expansion_is_a_legal_order(seed: int) -> None:
     problem = random_problem(random, 10, plain=True)
     order = random_order(random, problem, 6)
     ended = replace(problem, nodes=(*problem.nodes, Node(0, tuple(sorted(set(problem.outputs))), ())))
-    cuts = build_cuts(ended, 1 << 40, [3, 6], frozenset(), 1.0)
+    cuts = build_cuts(ended, 1 << 40, windows_in_order(ended, [3, 6]), frozenset(), 1.0)
     expanded = expand_cuts(cuts, project(cuts, order))
     simulate(problem, lower(problem, expanded))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from random import Random
 
 from solvers.clock import Clock
-from solvers.methods.anyorder.answers import build_any_order, expand
 from solvers.methods.anyorder.windows import heaviest_path, windows_of
+from solvers.methods.exact.cuts import build_cuts, expand_cuts
 from solvers.methods.exact.grouped import GroupedProgram
 from solvers.methods.exact.projection import project
 from solvers.methods.exact.replaceable import advance
@@ -38,7 +38,7 @@ def test_every_order_satisfies_every_row_at_no_greater_cost() -> None:
             assert low - 1e-9 <= total <= high + 1e-9, (problem, order, grouped.windows.pivots)
         cost = sum(cost * value for cost, value in zip(grouped.program.costs, solution, strict=True))
         assert cost + surely(grouped) <= outcome.cost
-        again = expand(grouped, solution)
+        again = expand_cuts(grouped, solution)
         simulate(problem, lower(problem, again))
     assert across > 100, "peaks off the path were hardly looked at"
     assert wide > 1000, "windows of several groups were hardly met"
@@ -56,7 +56,7 @@ def posed(random: Random, problem: Problem, budget: int) -> GroupedProgram:
     free = frozenset(random.sample(range(len(problem.sizes)), len(problem.sizes) // 3))
     many = random.choice((0, 40))
     peaks = {(random.randint(0, len(windows.pivots)), random.randrange(count)) for _ in range(many)}
-    return build_any_order(ended, budget, windows, free, 1.0, peaks)
+    return build_cuts(ended, budget, windows, free, 1.0, peaks)
 
 
 def surely(grouped: GroupedProgram) -> int:
