@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from solvers.methods.anyorder.bound import BoundSearch
-from solvers.methods.auto import walking
+from solvers.methods.auto import annealing, walking
 from solvers.methods.auto.annealing import Annealing
 from solvers.methods.auto.lowest import LeastPeak
 from solvers.methods.auto.raising import Raising
@@ -30,7 +30,8 @@ PARTS: dict[str, Callable[[], None]] = {
     **{operator.name: _never_ready(operator) for operator in OPERATORS},
     "lazy orders": _values(walking, lazy_orders=lambda problem: [list(range(len(problem.nodes)))] * 2),
     "wide ops last": _values(walking, orders_with_wide_last=lambda *_: iter(())),
-    "reordering": _values(walking.EvictionWalks, _reordered=lambda self, order: order),
+    "reordering": _values(walking, reorder=lambda local, order, *_: list(order)),
+    "beginning afresh": _values(annealing, _USUAL=float("inf")),
     "moments": _values(BoundSearch, begin=lambda self: setattr(self, "begun", True)),
     "choice of pivots": _values(BoundSearch, _choose=lambda *_: None),
 }

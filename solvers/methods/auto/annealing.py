@@ -1,5 +1,5 @@
 """Annealing of orders of the pool, in lots of goes: from the best order and from others, at several temperatures and
-prices of a byte over the budget, longer wherever a lot has found nothing.
+prices of a byte over the budget, longer wherever a lot has found nothing. Long lots begin afresh as well.
 
 Invariant: what a go comes to depends on its number, its start and the seed; goes of a lot run side by side, and their
 results are taken in order.
@@ -13,6 +13,7 @@ from functools import partial
 
 from solvers.annealing.local import PRICES, TEMPERATURES, LocalSearch, WentTo
 from solvers.methods.auto.operator import Operator
+from solvers.methods.auto.origins import Afresh
 from solvers.methods.auto.pool import Contender
 from solvers.methods.auto.question import SearchQuestion
 from solvers.side_by_side import side_by_side
@@ -22,6 +23,7 @@ _EXPLOIT = 2
 _SEEDS = 7919  # a prime, to keep the seeds of goes apart
 _BEST, _OTHERS = 0, 1  # where goes begin
 _SHORTEST, _LONGEST = 1 / 16, 4.0  # goes, in usual ones
+_USUAL = 1.0  # from this length on the last go of a lot begins afresh: near what is known little was found
 _PART = 1 / 2  # of the work so far: no lot takes more
 
 
@@ -56,6 +58,7 @@ class Annealing(Operator):
         self.starts = [Setting(value) for value in (_BEST, _OTHERS)]
         self.temperatures = [Setting(value) for value in TEMPERATURES]
         self.prices = [Setting(value) for value in PRICES]
+        self.afresh = Afresh(asked, self.local)
         self.lengthen(_SHORTEST)
         self.goes = self.others = 0
         self.worth: tuple[int, int] | None = None  # of the pool, when goes of the longest kind found nothing
@@ -65,28 +68,35 @@ class Annealing(Operator):
 
     def lengthen(self, length: float) -> None:
         self.length = length
-        self.work = int(_WIDTH * length * self.asked.moves)
+        self.work = self._work(length)
+
+    def _work(self, length: float) -> int:
+        """Of a lot."""
+        return _WIDTH * int(length * self.asked.moves) + (self.afresh.work if length >= _USUAL else 0)
 
     def fits(self, most: int) -> bool:
         """Whether any lot takes no more than so many moves. Beside others it never rests."""
-        return bool(self.pool.entries) and _WIDTH * int(_SHORTEST * self.asked.moves) <= most
+        return bool(self.pool.entries) and self._work(_SHORTEST) <= most
 
     def lot(self, taken: int = 0, most: int | None = None) -> int:
         """`taken`: processors that something else is at work on. `most`: moves that it may take. Returns those that it
         took."""
         length = self.length
-        while most is not None and length > _SHORTEST and _WIDTH * int(length * self.asked.moves) > most:
+        while most is not None and length > _SHORTEST and self._work(length) > most:
             length /= 2
         before, moves = self.pool.worth, int(length * self.asked.moves)
         chosen = [self._setting(turn) for turn in range(_WIDTH)]
-        entries = [self._entry(settings[0].value) for settings in chosen]
-        calls = [self._go(entry, settings, moves) for entry, settings in zip(entries, chosen, strict=True)]
-        for entry, settings, (order, _) in zip(entries, chosen, side_by_side(calls, taken), strict=True):
-            found = self.pool.offer(order, self.name, entry.origin)
+        begins = [self._entry(settings[0].value) for settings in chosen]
+        if length >= _USUAL:
+            begins[-1] = None
+        calls = [self._go(begin, settings, moves) for begin, settings in zip(begins, chosen, strict=True)]
+        for begin, settings, (order, _) in zip(begins, chosen, side_by_side(calls, taken), strict=True):
+            found = self.pool.offer(order, self.name, None if begin is None else begin.origin)
             gained = 0.0 if found is None else self.asked.gain(before, found.worth)
-            for setting in settings:
+            for setting in settings[begin is None :]:
                 setting.learn(gained, length)
-        self.asked.limits.clock.spend(moves=moves * len(calls))
+        work = self._work(length)
+        self.asked.limits.clock.spend(moves=work)
         if self.pool.worth == before and length == self.length:
             if self.length == _LONGEST:
                 self.worth = before
@@ -94,9 +104,9 @@ class Annealing(Operator):
                 self.lengthen(2 * self.length)
         elif self.pool.worth != before:
             self.worth = None
-        return moves * len(calls)
+        return work
 
-    def _entry(self, start: float) -> Contender:
+    def _entry(self, start: float) -> Contender | None:
         """The best, or the others in turn."""
         entries = self.pool.entries
         if start == _BEST or len(entries) == 1:
@@ -113,9 +123,13 @@ class Annealing(Operator):
             start, temperature, price = (settings[(self.goes + turn) % len(settings)] for settings in parameters)
         return start, temperature, price
 
-    def _go(self, entry: Contender, settings: Sequence[Setting], moves: int) -> Callable[[], WentTo]:
+    def _go(self, begin: Contender | None, settings: Sequence[Setting], moves: int) -> Callable[[], WentTo]:
         self.goes += 1
         _, temperature, price = (setting.value for setting in settings)
         cooling = self.local.cool(self.goes * _SEEDS, moves, temperature, price)
-        call = partial(self.local.descend, entry.steps, cooling, self.asked.limits.clock, bool(self.goes % 2))
+        descend = partial(
+            self.local.descend, cooling=cooling, clock=self.asked.limits.clock, exactly=bool(self.goes % 2)
+        )
+        afresh = partial(self.afresh.order, self.goes)
+        call = partial(descend, begin.steps) if begin is not None else lambda: descend(afresh())
         return self.asked.best.ledger.counted(self.name, call)

@@ -10,35 +10,19 @@ from itertools import islice
 
 import numpy as np
 
-from solvers.annealing.cooling import Kept
 from solvers.annealing.local import LocalSearch
 from solvers.clock import LOOK_MOVES
 from solvers.methods.auto.operator import Offer, Operator, Step
+from solvers.methods.auto.origins import Along, reorder, some_rules
 from solvers.methods.auto.pool import Contender
 from solvers.methods.auto.question import SearchQuestion
-from solvers.orders.arrays import Ints
-from solvers.orders.evict import Evictor, Rule, some_rules
+from solvers.orders.evict import Rule
 from solvers.orders.wide_last import orders_with_wide_last
-from solvers.problem import Limits, Problem
-from solvers.reductions.first_computes import in_order_of, lazy_orders
+from solvers.reductions.first_computes import lazy_orders
 
-_WALKS, _WALKED = 9, 200_000  # walks along an order, and how many nodes they may cover together, but for one
 _WIDE_LAST = 3  # orders in which what takes most room comes last
 _REORDERED = 100  # nodes from which on a search for an order alone is worth its time
 GIVEN, LAZY, REORDERED, WIDE_LAST = "the order given", "lazy orders", "reordering", "wide ops last"
-
-
-class Along:
-    """One order to walk along. `origin`: of all that comes of it."""
-
-    def __init__(self, problem: Problem, order: Sequence[int], origin: int) -> None:
-        self.origin = origin
-        self.way = in_order_of(problem, order)
-        self.evictor = Evictor(self.way.problem)
-
-    def walk(self, budget: int, rule: Rule, limits: Limits) -> Ints:
-        walked = self.evictor.run(budget, rule, limits.seed, clock=limits.clock)
-        return np.array(self.way.expand(walked.tolist()), np.int64)
 
 
 class EvictionWalks(Operator):
@@ -54,30 +38,23 @@ class EvictionWalks(Operator):
 
     def _walks(self) -> Iterator[tuple[Along, Rule]]:
         asked = self.asked
-        rules = some_rules(len(asked.given), _WALKED)[:_WALKS]
         for order, by in self._orders():
             along = Along(asked.problem, order, asked.pool.new_origin())
             asked.pool.offer(np.array(order, np.int64), by, along.origin)
-            yield from ((along, rule) for rule in rules)
+            yield from ((along, rule) for rule in some_rules(len(order)))
 
     def _orders(self) -> Iterator[tuple[Sequence[int], str]]:
         asked = self.asked
         yield asked.given, GIVEN
         lazy = lazy_orders(asked.problem)
         if len(asked.given) >= _REORDERED:
-            yield self._reordered(lazy[0]), REORDERED
+            local = LocalSearch(asked.problem, asked.budget, asked.limits.seed)
+            asked.limits.clock.spend(moves=asked.moves // 2)
+            yield reorder(local, lazy[0], 0, asked.moves // 2, asked.limits.clock), REORDERED
         for order in lazy:
             yield order, LAZY
         for order in islice(orders_with_wide_last(asked.problem, asked.budget), _WIDE_LAST):
             yield order, WIDE_LAST
-
-    def _reordered(self, order: Sequence[int]) -> list[int]:
-        """An order of first computes of a low peak."""
-        asked, start = self.asked, np.array(order, np.int64)
-        local = LocalSearch(asked.problem, asked.budget, asked.limits.seed)
-        asked.limits.clock.spend(moves=asked.moves // 2)
-        found: list[int] = local.go(start, 0, asked.moves // 2, asked.limits.clock, Kept.REPEATS).order.tolist()
-        return found
 
     def ready(self) -> bool:
         return self.next is not None
