@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from math import ceil, inf
 
-from solvers.methods.baselines import evict, linearized_greedy, recompute_all
+from solvers.methods.baselines import evict
+from solvers.methods.baselines.chen import linearized_greedy
+from solvers.methods.baselines.ends import recompute_all
 from solvers.methods.baselines.options import PAPER_FORM, PaperForm
 from solvers.methods.baselines.paper_program import PaperProgram, too_large
 from solvers.methods.baselines.paper_start import start_of
@@ -44,8 +46,8 @@ def solve(problem: Problem, budget: int, limits: Limits, options: PaperForm = PA
 
 def _offer_heuristics(best: Best) -> None:
     """Offer schedules to start from, so that large graphs get a plan though the program is out of reach."""
-    for method in (linearized_greedy, evict, recompute_all):
-        order = method.solve(best.problem, best.budget, best.limits.share(1 / 4)).order
+    for method in (linearized_greedy, evict.solve, recompute_all):
+        order = method(best.problem, best.budget, best.limits.share(1 / 4)).order
         if order is not None:
             best.offer(order, "walks")
 

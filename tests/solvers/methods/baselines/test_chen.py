@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from random import Random
 
 import pytest
 
-from solvers.methods.baselines.chen_greedy import greedily
-from solvers.methods.baselines.chen_sqrt import every_root
+from solvers.methods.baselines.chen import chen_sqrt, every_root, greedily
 from solvers.methods.baselines.periodic import segment_ends
 from solvers.methods.baselines.segments import order_of
 from solvers.notes import Note, SolverNote
 from solvers.problem import Limits, Status
+from solvers.registry import METHODS
 from solvers.schedule import baseline, evaluate
 from tests.solvers.methods.baselines.chains import reversed_chain, training_chain
 
@@ -60,16 +59,13 @@ def test_generalisations_are_the_originals_on_chains(choice: str, seed: int) -> 
     count = random.randint(1, 24)
     problem = training_chain(random.choices(range(1, 9), k=count), random.choices(range(1, 9), k=count))
     budget = round(baseline(problem)[1].peak * random.choice((0.5, 0.7, 0.9)))
-    answers = [
-        import_module(f"solvers.methods.baselines.{kind}_{choice}").solve(problem, budget, Limits())
-        for kind in ("chen", "ap", "linearized")
-    ]
+    answers = [METHODS[f"{kind}-{choice}"].load()(problem, budget, Limits()) for kind in ("chen", "ap", "linearized")]
     assert answers[0] == answers[1] == answers[2]
 
 
 def test_the_least_reachable_peak_is_told() -> None:
     problem = training_chain([1] * 9, [1] * 9)
-    answer = import_module("solvers.methods.baselines.chen_sqrt").solve(problem, 3, Limits())
+    answer = chen_sqrt(problem, 3, Limits())
     assert answer.status is Status.UNKNOWN
     assert answer.order is not None
     _, outcome = evaluate(problem, answer.order)
