@@ -41,7 +41,7 @@ from remat_cli.errors import RematWarning
 from remat_cli.torch.allowance import allowance_of
 from remat_cli.torch.backend import Backend
 from remat_cli.torch.estimates import estimates
-from remat_cli.torch.inductor import partitioner
+from remat_cli.torch.inductor import PARTITIONER, inductor_options
 from remat_cli.torch.partition import Partitioner
 from remat_cli.torch.remembering import KNOWN
 from remat_cli.torch.written import WRITTEN
@@ -166,9 +166,10 @@ class ThroughInductor(Subject):
             yield from super().rows(shares)
 
     def row(self, share: int) -> Row:
-        own = partitioner(f"{share}%")
+        options = inductor_options(f"{share}%")
+        own = options[PARTITIONER]
         own.partitioner.clock = lambda _: limited(10, self.moves)
-        with inductor.patch(custom_partitioner_fn=own):
+        with inductor.patch(options):
             return self.of("inductor", own)
 
     def held(self, run: Any, module: nn.Module) -> int:

@@ -23,7 +23,6 @@ import torch
 from models import MODELS, SMALL
 from torch import nn
 from torch._functorch import config as functorch
-from torch._inductor import config as inductor
 from torch.profiler import ProfilerActivity, profile
 
 import remat_cli.torch
@@ -69,11 +68,11 @@ def peak(run: Callable[..., Any], module: nn.Module, given: tuple[Any, ...]) -> 
 def compiled(module: nn.Module, given: tuple[Any, ...], budget: str | None, knob: float) -> tuple[Any, Any]:
     """The module compiled with remat's partitioner, or with torch's at this setting of its knob; and the former."""
     torch._dynamo.reset()
-    own = None if budget is None else remat_cli.torch.partitioner(budget)
-    with inductor.patch(custom_partitioner_fn=own), functorch.patch(activation_memory_budget=knob):
-        run = torch.compile(module, dynamic=False)
+    options = {} if budget is None else remat_cli.torch.inductor_options(budget)
+    with functorch.patch(activation_memory_budget=knob):
+        run = torch.compile(module, dynamic=False, options=options)
         step(run, module, given)
-    return run, own
+    return run, options.get("custom_partitioner_fn")
 
 
 def worst(module: nn.Module, other: nn.Module) -> float:

@@ -1,27 +1,29 @@
 """Plans whose memory is judged by the code that Inductor makes of them, not by the model of what it fuses.
 
 Inductor also holds what no plan says: weights in layouts of its own, workspace, buffers kept for a later use, and what
-it makes at once because one kernel makes it. So a plan is made with what its code holds too much taken off, and then
-again. Where none of these keeps to the budget, plans of the graph that do not depend on the budget are tried, until one
-does, and each once. Each plan whose code was written before counts as well, by the peak that it had then. The code of
-the plan that is used is written anew.
+it makes at once because one kernel makes it. A look at the code of a plan shows where that is. From then on the model
+counts it as workspace of the ops that the kernel carries out, and the next plan is made with it. Where no plan keeps to
+the budget, the leanest by the model alone is looked at too: it is the same for all budgets.
 
-Invariant: of the plans whose code was written for this graph, whatever the budget, a cheaper one whose code keeps to
+Each plan whose code was looked at before counts as well, by the peak that it had then. The code of the plan that is
+used is looked at anew.
+
+Invariant: of the plans whose code was looked at for this graph, whatever the budget, a cheaper one whose code keeps to
 the budget is never passed over, and where none does, none is leaner.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from remat_cli.torch.building import Split
+from remat_cli.torch.generated import HeldByCode
 from remat_cli.torch.planning import PlannedOrder
 from remat_cli.torch.remembering import Order
-from remat_cli.torch.written import Written
+from remat_cli.torch.written import More, Written
 
-TRIES = 2  # plans after the one without recomputation; Inductor writes its code for each
-HASTE = 0.5  # share of the difference by which each later try takes off more than it
+TRIES = 3  # plans after the one without recomputation; each has its code looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +54,15 @@ class Aimed:
 class Aim:
     """How plans are made and judged.
 
-    `search`: a plan within so many bytes by the model. `leaner`: plans from the leanest up, the same for all budgets.
-    `judge`: an order as a plan. `tell`: the peak of the code. `as_written`: the same for the step as
-    the user wrote it, given that without recomputation. `allowed`: the budget, given the peak as written.
+    `search`: a plan within so many bytes, where ops hold so much more than the model says. `judge`: an order as a plan,
+    likewise. `look`: what the code holds. `as_written`: the peak of the code of the step as the user wrote it, given
+    that without recomputation. `allowed`: the budget, given the peak as written.
     """
 
-    search: Callable[[int], PlannedOrder]
-    leaner: Callable[[], Sequence[PlannedOrder]]
-    judge: Callable[[Order], PlannedOrder]
+    search: Callable[[int, More], PlannedOrder]
+    judge: Callable[[Order, More], PlannedOrder]
     build: Callable[[PlannedOrder], Split]
-    tell: Callable[[Split], int | None]
+    look: Callable[[Split], HeldByCode | None]
     as_written: Callable[[int], int]
     allowed: Callable[[int], int]
 
@@ -69,7 +70,7 @@ class Aim:
 @dataclass(slots=True)
 class _Aiming:
     """`without`: of the plan without recomputation. `tried`: the plans for this budget, by their orders. `splits`: the
-    graphs of those whose code was written now; of others the peak is one that is known."""
+    graphs of those whose code was looked at now; of others the peak is one that is known."""
 
     way: Aim
     written: Written
@@ -78,10 +79,10 @@ class _Aiming:
     tried: dict[Order, tuple[PlannedOrder, Foretold]] = field(default_factory=dict)
 
     def attempt(self, found: PlannedOrder) -> int | None:
-        """The peak of a plan's code, which is written where it is not known; None where it cannot be told."""
+        """The peak of a plan's code, which is looked at where it is not known; None where it cannot be told."""
         peak = self.written.peaks.get(found.order)
         if peak is None:
-            peak = self.write(found)
+            peak = self.look(found)
         if peak is None:
             return None
         if not self.tried:
@@ -90,54 +91,64 @@ class _Aiming:
         self.tried[found.order] = found, replace(self.without, peak=peak)
         return peak
 
-    def write(self, found: PlannedOrder) -> int | None:
+    def look(self, found: PlannedOrder) -> int | None:
         split = self.way.build(found)
-        peak = self.way.tell(split)
-        if peak is not None:
-            self.splits[found.order], self.written.peaks[found.order] = split, peak
-        return peak
+        seen = self.way.look(split)
+        if seen is None:
+            return None
+        self.splits[found.order], self.written.peaks[found.order] = split, seen.peak
+        learn(self.written.more, self.way.judge(found.order, self.written.more), seen)
+        return seen.peak
 
     def best(self) -> tuple[PlannedOrder, Foretold]:
         return min(self.tried.values(), key=lambda pair: (pair[1].over, pair[0].outcome.cost))
 
-    def aim(self, whole: PlannedOrder, peak: int) -> None:
-        """Search with what the code holds too much taken off."""
-        found, limit = whole, whole.outcome.peak
-        for place in range(TRIES):
-            if peak <= self.without.budget or not found.fits:
+    def aim(self) -> None:
+        """Search with all that the code was seen to hold."""
+        budget = self.without.budget
+        for _ in range(TRIES if budget > self.written.failed else 0):
+            if not self.best()[1].over:
                 return
-            over = peak - self.without.budget
-            limit = min(limit, found.outcome.peak) - int(over * (1 + HASTE * place))
-            found = self.way.search(limit)
-            told = self.attempt(found)
-            if told is None:
+            found = self.way.search(budget + self.spare(), self.written.more)
+            if found.order in self.tried or self.attempt(found) is None:
                 return
-            peak = told
 
     def go_lean(self) -> None:
-        """Have the code written of plans that are the same for all budgets, until one keeps to this budget."""
-        if self.written.lean:
-            return
-        budget = self.without.budget
-        for found in sorted(self.way.leaner(), key=lambda plan: (plan.outcome.peak > budget, -plan.outcome.peak)):
-            peak = self.attempt(found)
-            if peak is None or peak <= budget:
-                return
-        self.written.lean = True
+        """Consider the leanest plan by the model, which is the same for all budgets."""
+        if self.written.failed == 0:
+            self.attempt(self.way.search(0, {}))
+        if self.best()[1].over:
+            self.written.failed = max(self.written.failed, self.without.budget)
+
+    def spare(self) -> int:
+        """By how much the model says too much, of each plan whose code is known."""
+        more = self.written.more
+        return min(self.way.judge(order, more).outcome.peak - told.peak for order, (_, told) in self.tried.items())
 
     def recall(self) -> None:
         """Consider the plans of other budgets as well."""
         for order in [order for order in self.written.peaks if order not in self.tried]:
-            self.attempt(self.way.judge(order))
+            self.attempt(self.way.judge(order, {}))
 
     def holds(self, found: PlannedOrder, told: Foretold) -> bool:
-        """Whether the code of a plan was written now, with this peak. Where it holds something else all that is known
+        """Whether the code of a plan was looked at now, with this peak. Where it holds something else all that is known
         may be wrong, and is forgotten."""
-        if found.order in self.splits or self.write(found) == told.peak:
+        if found.order in self.splits or self.look(found) == told.peak:
             return True
         self.written.peaks = {order: peak for order, peak in self.written.peaks.items() if order in self.splits}
-        self.written.lean = False
+        self.written.more.clear()
+        self.written.failed = 0
         return False
+
+
+def learn(more: More, found: PlannedOrder, seen: HeldByCode) -> None:
+    """Count what the code holds beyond the model, for each kernel with the ops that it carries out."""
+    memory = found.outcome.memory
+    for held, places in seen.kernels:
+        ops = {found.order[place] for place in places}
+        over = held - max(memory[place] for place in places)
+        if over > 0:
+            more.update({op: more.get(op, 0) + over for op in ops})
 
 
 def aim(way: Aim, whole: PlannedOrder, written: Written) -> Aimed | None:
@@ -145,10 +156,9 @@ def aim(way: Aim, whole: PlannedOrder, written: Written) -> Aimed | None:
     splits: dict[Order, Split] = {}
     while True:
         state = _Aiming(way, written, splits)
-        peak = state.attempt(whole)
-        if peak is None:
+        if state.attempt(whole) is None:
             return None
-        state.aim(whole, peak)
+        state.aim()
         state.recall()
         if state.best()[1].over:
             state.go_lean()

@@ -19,6 +19,7 @@ from remat_cli.torch.private import extract, opaque_apart
 from remat_cli.torch.reading import is_plain
 
 Split = tuple[fx.GraphModule, fx.GraphModule]
+PLACE = "remat_place"  # which compute of the order a call is, in its meta
 HERE = {False: "must_be_in_forward", True: "must_be_in_backward"}  # otherwise random ops are placed on both sides
 
 
@@ -57,7 +58,7 @@ class _Building:
             self.saved[found] = None
         return found
 
-    def compute(self, op: fx.Node) -> None:
+    def compute(self, op: fx.Node, place: int) -> None:
         fewer = op in self.now and batchnorm.trains(op)
         if fewer:
             self.now[op] = self.placed(batchnorm.again(self.graph, op, self.use))
@@ -66,6 +67,8 @@ class _Building:
         for part in self.parts.get(op, ()):  # at once, so that no tuple stays in memory
             if not (fewer and part.args[1] in batchnorm.AVERAGES):
                 self.now[part] = self.placed(self.graph.node_copy(part, self.now.__getitem__))
+                self.now[part].meta[PLACE] = place
+        self.now[op].meta[PLACE] = place
 
 
 def build(lowered: Lowered, order: Sequence[int]) -> Split:
@@ -90,13 +93,13 @@ def expand(lowered: Lowered, order: Sequence[int]) -> tuple[fx.GraphModule, list
             if node not in joint.tangents:
                 state.early.add(state.now[node])
     results: list[Any] = []
-    for index in order:
+    for place, index in enumerate(order):
         op = lowered.ops[index]
         if op is None:
             results = [_used(state, output) for output in joint.forward_outputs]
             state.late = True
         else:
-            state.compute(op)
+            state.compute(op, place)
     results += [_used(state, output) for output in joint.backward_outputs]
     old = next(iter(joint.module.graph.find_nodes(op="output")))
     state.graph.output(tuple(results)).meta = dict(old.meta)

@@ -8,7 +8,11 @@ Invariant: nothing is compiled, and the graphs given are not changed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 from unittest import mock
 
@@ -17,7 +21,7 @@ from torch import fx
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from remat_cli.torch.bodies import without_data
-from remat_cli.torch.building import Split
+from remat_cli.torch.building import PLACE, Split
 from remat_cli.torch.joint import copy_of
 from remat_cli.torch.metering import Meter
 from remat_cli.torch.private import (
@@ -33,13 +37,31 @@ from remat_cli.torch.private import (
 )
 from remat_cli.torch.workspaces import workspace_of
 
+NAMES = "<forward code>", "<backward code>"
+BUFFER = re.compile(r"\bbuf\d+\b")
+NO_KERNEL = re.compile(r"= (empty_strided|reinterpret_tensor)|^\s*(assert|#)")
+
+
+@dataclass(frozen=True, slots=True)
+class HeldByCode:
+    """What a plan's code holds. `kernels`: the bytes while each kernel runs, and the computes of the plan that it
+    carries out, as far as they are known."""
+
+    peak: int
+    kernels: tuple[tuple[int, tuple[int, ...]], ...] = ()
+
 
 class _Written(Exception):
-    """Inductor has written its code, which is kept here; it goes no further."""
+    """Inductor has written its code, which is kept here; it goes no further. `places`: which compute of the plan makes
+    a buffer."""
 
     def __init__(self, graph: GraphLowering) -> None:
+        self.name = NAMES[bool(graph.is_backward)]
         self.source = str(graph.codegen()[0].value)
         self.strides = [_strides(graph, output) for output in graph.graph_outputs or []]
+        origins = {name: buffer.get_origin_node() for name, buffer in graph.name_to_buffer.items()}
+        places = {name: origin.meta.get(PLACE) for name, origin in origins.items() if origin is not None}
+        self.places = {name: place for name, place in places.items() if place is not None}
 
 
 class _Silent:
@@ -61,16 +83,47 @@ class _Watch(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()
         self.meter, self.peak = Meter(), 0
+        self.lines: dict[tuple[str, int], int] = {}  # the most at each line of the code
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         self.meter.made(result)
-        self.peak = max(self.peak, self.meter.count() + workspace_of(func, args, kwargs or {}))
+        held = self.meter.count() + workspace_of(func, args, kwargs or {})
+        self.peak = max(self.peak, held)
+        if line := _line():
+            self.lines[line] = max(held, self.lines.get(line, 0))
         return result
 
+    def kernels(self, written: _Written) -> Iterator[tuple[int, tuple[int, ...]]]:
+        """The bytes while each kernel of the code runs, what is allocated for it among them, and the computes of the
+        plan whose results it is the first to touch."""
+        known: set[str] = set()
+        held = 0
+        for number, line in enumerate(written.source.splitlines(), 1):
+            held = max(held, self.lines.get((written.name, number), 0))
+            if "(" not in line or NO_KERNEL.search(line):
+                continue
+            new = [name for name in BUFFER.findall(line) if name not in known]
+            known.update(new)
+            places = tuple(dict.fromkeys(written.places[name] for name in new if name in written.places))
+            if places and held:
+                yield held, places
+            if new:
+                held = 0
 
-def generated_peak(split: Split, held: Sequence[bool]) -> int:
-    """The most bytes that a step holds at once. `held`: for each forward output, whether the caller goes on holding
+
+def _line() -> tuple[str, int] | None:
+    """The line of the code that runs now."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        if frame.f_code.co_filename in NAMES:
+            return frame.f_code.co_filename, frame.f_lineno
+        frame = frame.f_back
+    return None
+
+
+def look(split: Split, held: Sequence[bool]) -> HeldByCode:
+    """What the code of a step holds. `held`: for each forward output, whether the caller goes on holding
     it."""
     names = [output.name if isinstance(output, fx.Node) else "" for output in _outputs(split[0])]
     given = [node.meta["val"] for node in split[0].graph.find_nodes(op="placeholder")]
@@ -83,7 +136,7 @@ def generated_peak(split: Split, held: Sequence[bool]) -> int:
     with FakeTensorMode(), _Watch() as watch, torch.no_grad():
         resident = [without_data(value) for value in given]
         watch.meter.watch(resident)
-        made = list(_program(forward.source)(list(resident)))
+        made = list(_program(forward)(list(resident)))
         kept = [value for value, own in zip(made, held, strict=False) if own]
         known = dict(zip(names, made, strict=True))
         saved = {node.name: known[node.name] for node in wanted if node.name in known}
@@ -93,9 +146,10 @@ def generated_peak(split: Split, held: Sequence[bool]) -> int:
         ]
         watch.meter.watch(arguments)
         del made, known, saved
-        gradients = _program(backward.source)(arguments)
+        gradients = _program(backward)(arguments)
         del kept, gradients, resident
-    return watch.peak
+    kernels = [kernel for written in (forward, backward) for kernel in watch.kernels(written)]
+    return HeldByCode(watch.peak, tuple(kernels))
 
 
 def _write(module: fx.GraphModule, inputs: Sequence[Any], visible: list[int], late: bool) -> _Written:
@@ -116,11 +170,11 @@ def _write(module: fx.GraphModule, inputs: Sequence[Any], visible: list[int], la
     raise RuntimeError("Inductor wrote no code")
 
 
-def _program(source: str) -> Callable[[list[Any]], Any]:
+def _program(written: _Written) -> Callable[[list[Any]], Any]:
     """The code as a function that makes tensors without data and runs no kernel of its own."""
     names: dict[str, Any] = {"__name__": "generated"}
     with mock.patch(ASYNC_COMPILE, _Silent):
-        exec(source, names)
+        exec(compile(written.source, written.name, "exec"), names)
     for name in list(names):
         if name.startswith("empty_strided_"):
             names[name] = _empty_on(name.removeprefix("empty_strided_").removesuffix("_pinned"))

@@ -18,7 +18,7 @@ from remat_cli.results.store import key_of
 from remat_cli.results.versions import versions
 from remat_cli.torch.beside import Beside
 from remat_cli.torch.building import Split
-from remat_cli.torch.generated import generated_peak
+from remat_cli.torch.generated import HeldByCode, look
 from remat_cli.torch.partition import Partitioner, RematWarning, partition_fn
 from remat_cli.torch.private import CustomPartitionerFn
 
@@ -84,17 +84,17 @@ def inductor_options(
 ) -> dict[str, Any]:
     """The options of torch.compile for Inductor under a budget. The arguments are those of `partitioner`.
 
-    Inductor keeps memory that is free for a later buffer of the same size, by its own estimate of the peak, which is
-    not the budget: that is switched off.
+    Inductor keeps memory that is free for a later buffer of the same size, and moves kernels, by its own estimate of
+    the peak, which is not the budget: both are switched off.
     """
     own = partitioner(budget, costs, time_limit, beside, foretell)
-    return {PARTITIONER: own, "allow_buffer_reuse": False}
+    return {PARTITIONER: own, "allow_buffer_reuse": False, "reorder_for_peak_memory": False}
 
 
-def _foretold(split: Split, held: Sequence[bool]) -> int | None:
-    """The peak of Inductor's code for a plan; None, with a warning, where it cannot be told."""
+def _foretold(split: Split, held: Sequence[bool]) -> HeldByCode | None:
+    """What Inductor's code for a plan holds; None, with a warning, where it cannot be told."""
     try:
-        return generated_peak(split, held)
+        return look(split, held)
     except Exception as error:  # noqa: BLE001  a figure for a report: the training does not need it
         text = f"remat: the peak of Inductor's code is not known ({type(error).__name__}: {error})"
         warnings.warn(text, RematWarning, stacklevel=2)

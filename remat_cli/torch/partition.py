@@ -27,18 +27,20 @@ from remat_cli.torch.checking import Differs, check
 from remat_cli.torch.checkpoints import KEEP, LIFT, asked, obey
 from remat_cli.torch.estimates import estimates
 from remat_cli.torch.fusing import copies_of_weights, fuse, fused_prices
+from remat_cli.torch.generated import HeldByCode
 from remat_cli.torch.lowering import Lowered, Pricing, lower
 from remat_cli.torch.measuring import MeasuredPrices, measured
-from remat_cli.torch.planning import PlannedOrder, find_together, judge, lean_together
+from remat_cli.torch.planning import PlannedOrder, find_together, judge
 from remat_cli.torch.private import functorch_config, partition_by_torch
 from remat_cli.torch.ranks import RanksDiffer, compare
 from remat_cli.torch.reading import NotUnderstood, is_collective
 from remat_cli.torch.remembering import Order, key, time_of
 from remat_cli.torch.seeds import seeds
 from remat_cli.torch.sharing import GraphRoom, furnish
-from remat_cli.torch.written import recall_written, remember_written
+from remat_cli.torch.written import More, recall_written, remember_written
 from remat_cli.units import show_bytes
 from solvers.clock import Clock, limited
+from solvers.problem import Problem
 from solvers.schedule import baseline, evaluate
 
 MOVES_PER_OP = 1500  # of a search; they take about a millisecond, where torch takes 5 to 10 to trace an op
@@ -71,7 +73,7 @@ class Partitioner:
     clock: Callable[[int], Clock]  # the limit of each graph's search, given the number of its ops
     checkpoints: str = LIFT  # how blocks under `torch.utils.checkpoint` are treated
     fused_for: str = ""  # the device that Inductor compiles for, if the graphs are for Inductor
-    foretell: Callable[[Split, Sequence[bool]], int | None] | None = None  # the peak of what Inductor makes of a plan
+    foretell: Callable[[Split, Sequence[bool]], HeldByCode | None] | None = None  # at what Inductor makes of a plan
     plans: list[PlannedJoint] = field(default_factory=list)
 
     def __call__(self, module: fx.GraphModule, inputs: Any, **given: Any) -> Split:
@@ -120,23 +122,17 @@ class Partitioner:
         own, known = room(lowered), list[Order]()
         problem = furnish(lowered, own)
 
-        def candidates(clock: Clock) -> Callable[[], list[Order]]:
-            def give() -> list[Order]:
+        def search(limit: int, asked: Problem = problem) -> PlannedOrder:
+            clock = self.clock(len(asked.nodes))
+
+            def candidates() -> list[Order]:
                 if not known and clock.most is None:  # each takes longer than a search that is limited by work
                     known.extend(seeds(lowered, masked, inputs, clock))
                 return known
 
-            return give
+            return find_together(asked, limit, clock, candidates)
 
-        def search(limit: int) -> PlannedOrder:
-            clock = self.clock(len(problem.nodes))
-            return find_together(problem, limit, clock, candidates(clock))
-
-        def lean() -> list[PlannedOrder]:
-            clock = self.clock(len(problem.nodes))
-            return lean_together(problem, clock, candidates(clock))
-
-        plan = self._aimed(lowered, search, lean)
+        plan = self._aimed(lowered, search)
         if plan is None:
             found = search(own.limit)
             split, told = build(lowered, found.order), None
@@ -161,12 +157,10 @@ class Partitioner:
         obey(kept)
         return replace(lowered, checkpointed=lower(kept, self.prices(kept)))
 
-    def _aimed(
-        self, lowered: Lowered, search: Callable[[int], PlannedOrder], lean: Callable[[], list[PlannedOrder]]
-    ) -> Aimed | None:
+    def _aimed(self, lowered: Lowered, search: Callable[[int, Problem], PlannedOrder]) -> Aimed | None:
         """The plan by the peak of its code, where that can be foretold."""
-        tell = self.foretell
-        if tell is None:
+        see = self.foretell
+        if see is None:
             return None
         holds = set(joints.held_outputs(lowered.joint))
         held = [output in holds for output in lowered.joint.forward_outputs]
@@ -175,19 +169,19 @@ class Partitioner:
         def as_written(whole: int) -> int:
             kept = lowered.checkpointed
             order = tuple(range(len(kept.problem.nodes))) if kept else ()
-            return (tell(build(kept, order), held) if kept else None) or whole
+            seen = see(build(kept, order), held) if kept else None
+            return seen.peak if seen else whole
 
         way = Aim(
-            search=search,
-            leaner=lean,
-            judge=lambda order: judge(problem, order, 0),
+            search=lambda limit, more: search(limit, holding(problem, more)),
+            judge=lambda order, more: judge(holding(problem, more), order, 0),
             build=lambda found: build(lowered, found.order),
-            tell=lambda split: tell(split, held),
+            look=lambda split: see(split, held),
             as_written=as_written,
             allowed=lambda written: self.allowance.bytes(written, problem.resident),
         )
         written = recall_written(problem)
-        found = aim(way, search(baseline(problem)[1].peak), written)
+        found = aim(way, search(baseline(problem)[1].peak, problem), written)
         remember_written(problem, written)
         return found
 
@@ -209,6 +203,12 @@ class Partitioner:
             return self.pricing
         fuse(joint)
         return fused_prices(joint, self.fused_for)
+
+
+def holding(problem: Problem, more: More) -> Problem:
+    """The problem with ops that hold so much more while they run."""
+    nodes = [replace(node, workspace=node.workspace + more.get(op, 0)) for op, node in enumerate(problem.nodes)]
+    return replace(problem, nodes=tuple(nodes))
 
 
 def alone(lowered: Lowered, found: PlannedOrder) -> PlannedOrder:

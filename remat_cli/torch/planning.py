@@ -26,7 +26,6 @@ SEARCH_SHARE = 0.7  # of the time: at least so much for the search, however long
 BOUND_SHARE = 1 / 20  # of the time: for the bound by last runs
 HALVING_ROUNDS = 6  # bisections of the range in which the least peak must lie
 CLOSE_SHARE = 0.002  # share of the peak: a smaller range is not worth a search
-RUNGS = (1 / 8, 3 / 8)  # shares of the range from the leanest order's peak to that without recomputation
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,35 +103,6 @@ def find_together(
     said = on_one_rank(key(problem, limit, time_of(clock)), clock.seconds, search)
     found = judge(problem, tuple(said["order"]), limit)
     return replace(found, status=Status(said["status"]), bound=said["bound"], least_peak_bound=said["least"])
-
-
-def lean_together(problem: Problem, clock: Clock, candidates: Callable[[], Iterable[Order]]) -> list[PlannedOrder]:
-    """Likewise the plans of `leaner`."""
-    place = f"{key(problem, None, time_of(clock))}/lean"
-    said = on_one_rank(
-        place, 2 * clock.seconds, lambda: [(list(one.order), one.budget) for one in leaner(problem, clock, candidates)]
-    )
-    return [judge(problem, tuple(order), limit) for order, limit in said]
-
-
-def leaner(problem: Problem, clock: Clock, candidates: Callable[[], Iterable[Order]]) -> list[PlannedOrder]:
-    """The leanest plan, and those within a few limits above it: the same plans whatever the budget is.
-
-    For whom the peak of this problem is not the last word: a plan that holds more here may hold less there.
-    """
-    time, graph = time_of(clock), key(problem)
-    given = [tuple(range(len(problem.nodes))), *candidates()]
-    known = recall_known(problem, graph)
-    if time not in known.searched:
-        known = remember_known(problem, graph, _lean(problem, given, Limits(clock=clock)))
-    orders = [*given, known.orders[0]]
-    low, high = _leanest(problem, orders), baseline(problem)[1].peak
-    found, left = [judge(problem, known.orders[0], low)], clock.again()
-    for place, share in enumerate(RUNGS):
-        limit = low + int(share * (high - low))
-        orders, _ = _search(problem, orders, limit, Limits(clock=left.share(1 / (len(RUNGS) - place))))
-        found.append(judge(problem, _chosen(problem, orders, limit)[0], limit))
-    return found
 
 
 def judge(problem: Problem, order: Order, limit: int) -> PlannedOrder:

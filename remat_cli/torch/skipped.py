@@ -50,7 +50,7 @@ def told() -> tuple[str, ...]:
 
 @disable
 def _look(_: Any) -> None:
-    """Look at the reasons for which torch.compile broke off, at the end of each of its runs.
+    """HeldByCode at the reasons for which torch.compile broke off, at the end of each of its runs.
 
     It is not compiled itself: torch holds a lock meanwhile, for which that compilation would wait for ever.
     """

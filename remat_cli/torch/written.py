@@ -16,15 +16,18 @@ from remat_cli.torch.private import inductor_settings
 from remat_cli.torch.remembering import Order, key, legal
 from solvers.problem import Problem
 
+More = dict[int, int]  # op -> bytes
 MOST = 24  # plans kept of a graph
 
 
 @dataclass(slots=True)
 class Written:
-    """`peaks`: the peak of each plan's code. `lean`: whether that of the plans for no budget was written."""
+    """`peaks`: the peak of each plan's code. `more`: what ops hold beyond the model. `failed`: the largest budget to
+    which no plan was found to keep."""
 
     peaks: dict[Order, int] = field(default_factory=dict)
-    lean: bool = False
+    more: More = field(default_factory=dict)
+    failed: int = 0
 
 
 WRITTEN: dict[str, Written] = {}  # of this process
@@ -41,11 +44,16 @@ def recall_written(problem: Problem) -> Written:
         found: dict[str, Any] = Store(folder()).get(place) or {}
         pairs = [(legal(problem, order), int(peak)) for order, peak in found.get("peaks", ())]
         peaks = {order: peak for order, peak in pairs if order is not None}
-        WRITTEN[place] = Written(peaks, bool(found.get("lean")) and bool(peaks))
+        more = {int(op): int(held) for op, held in found.get("more", ())}
+        WRITTEN[place] = Written(peaks, more, int(found.get("failed", 0)) if peaks else 0)
     return WRITTEN[place]
 
 
 def remember_written(problem: Problem, known: Written) -> None:
     leanest = sorted(known.peaks.items(), key=lambda pair: pair[1])[:MOST]
-    entry = {"peaks": [[list(order), peak] for order, peak in leanest], "lean": known.lean}
+    entry = {
+        "peaks": [[list(order), peak] for order, peak in leanest],
+        "more": list(known.more.items()),
+        "failed": known.failed,
+    }
     Store(folder()).keep(place_of(problem), {"method": "torch", "budget": None}, entry)

@@ -4,43 +4,56 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
-from remat_cli.torch.aiming import TRIES, Aim, Aimed, aim
+from remat_cli.torch.aiming import TRIES, Aim, Aimed, aim, learn
+from remat_cli.torch.generated import HeldByCode
 from remat_cli.torch.planning import PlannedOrder
-from remat_cli.torch.written import Written
+from remat_cli.torch.written import More, Written
 from solvers.problem import Status
 from solvers.simulate import Outcome
 
 WHOLE, LEAST = 1000, 400  # bytes by the model
 
 
-def planned(limit: int) -> PlannedOrder:
-    """A plan that holds as much as it may, and costs more the less that is."""
-    peak = max(LEAST, min(limit, WHOLE))
-    before = Outcome(WHOLE, WHOLE, 0, (), ())
-    return PlannedOrder((peak,), Outcome(2 * WHOLE - peak, peak, 0, (), ()), before, limit, Status.FEASIBLE)
+def judged(peak: int, more: More, limit: int = 0) -> PlannedOrder:
+    """The plan of this peak by the model, which costs more the leaner it is: op 0 is all plans' own and may hold
+    more."""
+    held = peak + more.get(0, 0)
+    outcome = Outcome(2 * WHOLE - peak, held, 0, (), (held, 0))
+    return PlannedOrder((0, peak), outcome, Outcome(WHOLE, WHOLE, 0, (), ()), limit, Status.FEASIBLE)
+
+
+def searched(limit: int, more: More) -> PlannedOrder:
+    """The cheapest that fits, or the leanest, as far as is known."""
+    plans = [judged(peak, more, limit) for peak in range(LEAST, WHOLE + 1, 10)]
+    return min(plans, key=lambda plan: (max(0, plan.outcome.peak - limit), plan.outcome.cost))
 
 
 def aimed(
-    budget: int, told: Callable[[int], int | None], written: Written | None = None, lean: tuple[int, ...] = ()
+    budget: int, told: Callable[[int], int | None], written: Written | None = None
 ) -> tuple[Aimed | None, list[PlannedOrder]]:
     now: list[PlannedOrder] = []
 
     def build(found: PlannedOrder):  # type: ignore[no-untyped-def]
         now.append(found)
 
+    def look(_: object) -> HeldByCode | None:
+        held = told(now[-1].order[1])
+        return None if held is None else HeldByCode(held, ((held, (0,)),))
+
     way = Aim(
-        search=planned,
-        leaner=lambda: [planned(peak) for peak in lean],
-        judge=lambda order: planned(order[0]),
+        search=searched,
+        judge=lambda order, more: judged(order[1], more),
         build=build,
-        tell=lambda _: told(now[-1].outcome.peak),
+        look=look,
         as_written=lambda whole: whole,
         allowed=lambda _: budget,
     )
-    return aim(way, planned(WHOLE), Written() if written is None else written), now
+    return aim(way, judged(WHOLE, {}), Written() if written is None else written), now
 
 
 @pytest.mark.parametrize("more", [-200, 0, 300])
@@ -54,7 +67,7 @@ def test_code_that_holds_a_constant_more_is_met_at_once(more: int) -> None:
 def test_without_recomputation_where_that_fits() -> None:
     found, tried = aimed(WHOLE + 50, lambda peak: peak + 50)
     assert found is not None
-    assert found.found.outcome.peak == WHOLE
+    assert found.found.order == (0, WHOLE)
     assert len(tried) == 1
 
 
@@ -65,46 +78,51 @@ def test_the_leanest_tried_where_nothing_fits() -> None:
     assert len(tried) == 2  # the search says that it knows of none that is leaner, and there is no other
 
 
-@pytest.mark.parametrize("budgets", [(800, 500, 300), (300, 500, 800)])
-def test_less_budget_never_holds_more_in_whichever_order_budgets_are_asked(budgets: tuple[int, ...]) -> None:
+def test_less_budget_that_is_asked_later_never_holds_more() -> None:
     """The code of the leanest plan by the model holds more than that of a plan with more room."""
 
     def told(peak: int) -> int:
         return peak + (900 - peak if peak < 600 else 50)
 
     written, held = Written(), {}
-    for budget in budgets:
-        found = aimed(budget, told, written, lean=(LEAST, 450, 600, 700))[0]
+    for budget in (800, 500, 300):
+        found = aimed(budget, told, written)[0]
         assert found is not None
         held[budget] = found.told.peak
-    assert held[300] == held[500] == told(600)
-    assert held[300] <= held[800] <= 800
+    assert held[300] <= held[500] <= held[800] <= 800
 
 
-def test_the_plans_for_no_budget_are_tried_once() -> None:
+def test_a_budget_below_one_that_no_plan_kept_is_not_searched_again() -> None:
     written = Written()
-    first = aimed(300, lambda peak: peak + 100, written, lean=(LEAST, 600))[1]
-    again = aimed(350, lambda peak: peak + 100, written, lean=(LEAST, 600))[1]
-    assert [plan.outcome.peak for plan in first] == [WHOLE, LEAST, 600]
-    assert [plan.outcome.peak for plan in again] == [LEAST]  # the one that is used, anew
+    first = aimed(450, lambda peak: peak + 100, written)[1]
+    again = aimed(350, lambda peak: peak + 100, written)[1]
+    assert written.failed == 450
+    assert [plan.order[1] for plan in first] == [WHOLE, LEAST]
+    assert [plan.order[1] for plan in again] == [LEAST]  # the one that is used, anew
 
 
-def test_the_plans_for_no_budget_are_tried_until_one_keeps_to_this_one() -> None:
-    told = {WHOLE: WHOLE, 560: 900, LEAST: 900, 500: 550, 700: 900}
-    written = Written()
-    found, tried = aimed(560, told.__getitem__, written, lean=(LEAST, 500, 700))
-    assert found is not None
-    assert found.told.peak == 550
-    assert [plan.outcome.peak for plan in tried] == [WHOLE, 560, LEAST, 500]
-    assert not written.lean  # a smaller budget has the others written
-
-
-def test_a_plan_for_another_budget_is_judged_by_code_that_is_written_anew() -> None:
-    written = Written({(500,): 300, (600,): 400}, lean=True)
+def test_a_plan_for_another_budget_is_judged_by_code_that_is_looked_at_anew() -> None:
+    written = Written({(0, 500): 300, (0, 600): 400}, failed=350)
     found = aimed(350, lambda peak: peak + 100, written)[0]
     assert found is not None
     assert found.told.peak == LEAST + 100  # 500 was said to hold 300, which is not so any more
-    assert written.peaks[500,] == 600
+    assert written.peaks[0, 500] == 600
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_was_learnt_of_a_plan_makes_the_model_say_what_its_code_holds(seed: int) -> None:
+    draws = random.Random(seed)
+    order = tuple(draws.sample(range(9), 6))
+    memory = tuple(draws.randint(1, 50) for _ in order)
+    cuts = [0, *sorted(draws.sample(range(1, 6), 2)), 6]
+    kernels = tuple((draws.randint(1, 90), tuple(range(*pair))) for pair in pairwise(cuts))
+    more: More = {}
+    found = replace(judged(WHOLE, {}), order=order, outcome=Outcome(0, max(memory), 0, (), memory))
+    learn(more, found, HeldByCode(0, kernels))
+    for held, places in kernels:
+        now = [memory[place] + more.get(order[place], 0) for place in places]
+        assert max(now) == max(held, *(memory[place] for place in places))
+    assert all(extra > 0 for extra in more.values())
 
 
 def test_nothing_where_no_code_can_be_written() -> None:
@@ -123,12 +141,12 @@ def test_no_plan_tried_is_better() -> None:
         budget = draws.randint(500, 1300)
         found, tried = aimed(budget, told)
         assert found is not None
-        assert len(tried) <= TRIES + 1
-        fitting = [plan.outcome.cost for plan in tried if table[plan.outcome.peak] <= budget]
+        assert len(tried) <= 1 + TRIES + 1  # without recomputation, and the leanest
+        fitting = [plan.outcome.cost for plan in tried if table[plan.order[1]] <= budget]
         if fitting:
             kept += 1
             assert found.told.over == 0
             assert found.found.outcome.cost == min(fitting)
         else:
-            assert found.told.peak == min(table[plan.outcome.peak] for plan in tried)
+            assert found.told.peak == min(table[plan.order[1]] for plan in tried)
     assert kept > 100

@@ -18,9 +18,11 @@ from remat_cli.torch.estimates import estimates
 from remat_cli.torch.fusing import fuse, fused_prices
 from remat_cli.torch.inductor import InductorPartitioner, inductor_options, partitioner
 from remat_cli.torch.lowering import lower
-from remat_cli.torch.partition import Partitioner, RematWarning
+from remat_cli.torch.partition import Partitioner, RematWarning, holding
 from remat_cli.torch.report import report
+from remat_cli.torch.written import WRITTEN
 from solvers.clock import limited
+from solvers.schedule import evaluate
 from tests.sampling import few
 from tests.torch.allocator import allocated
 from tests.torch.models import MODELS
@@ -149,12 +151,41 @@ def test_what_inductors_code_holds_keeps_to_the_budget() -> None:
     assert not plan.over
 
 
+class Gated(nn.Module):
+    """Three values of the width inside are made by one kernel of the backward pass, if their product is made again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate, self.up, self.down = nn.Linear(32, 128), nn.Linear(32, 128), nn.Linear(128, 32)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.down(nn.functional.silu(self.gate(x)) * self.up(x))
+
+
+def test_what_code_holds_beyond_the_model_is_learnt_of_the_ops_in_its_kernels() -> None:
+    torch.manual_seed(0)
+    own = partitioner("55%").partitioner
+    own.clock = lambda _: limited(5, 3000)
+    known = set(WRITTEN)
+    with config.patch(custom_partitioner_fn=PlanOnly(own, ""), force_disable_caches=True), pytest.raises(Stop):
+        torch.compile(nn.Sequential(*[Gated() for _ in range(3)]), dynamic=False)(torch.randn(512, 32))
+    (plan,) = own.plans
+    assert plan.lowered is not None, plan.why
+    (written,) = [WRITTEN[place] for place in WRITTEN if place not in known]
+    problem, more = plan.lowered.problem, written.more
+    by_the_model = {order: evaluate(problem, order)[1].peak for order in written.peaks}
+    assert any(by_the_model[order] < 0.95 * peak for order, peak in written.peaks.items())
+    for order, peak in written.peaks.items():
+        assert evaluate(holding(problem, more), order)[1].peak >= 0.995 * peak
+
+
 def test_the_report_finds_the_partitioner_among_the_options() -> None:
     asked = inductor_options("90%")
     run = torch.compile(nn.Linear(2, 2), options=asked)
     assert "no graph was compiled" in str(report(run))
     assert run.get_compiler_config()["custom_partitioner_fn"] is asked["custom_partitioner_fn"]
     assert not run.get_compiler_config()["allow_buffer_reuse"]
+    assert not run.get_compiler_config()["reorder_for_peak_memory"]
     with pytest.raises(ValueError, match="not compiled with"):
         report(torch.compile(nn.Linear(2, 2)))
 
