@@ -2,9 +2,8 @@
 
 Nearly all of the memory is that of few lifetimes: the small ones have a pool of their own (`pool.py`). The large ones
 are placed from the bottom up (`skyline.hpp`), with one taste after the other. That takes hundredths of a second, and
-moves little about at the peak. Those that come out too high are then taken sooner. What is still too high is moved
-about (`ejecting.hpp`), to one height after the other: from the best places so far, and from places in the order of
-starts, which serves regular graphs.
+moves little about at the peak. What is too high is moved about (`ejecting.hpp`), to one height after the other: from
+the best places so far, and from places in the order of starts, which serves regular graphs.
 
 Invariant: no two lifetimes meet in time and in address, and a block is never higher than the one before. The work is
 counted, so that without a time-out the answer is always the same.
@@ -19,12 +18,11 @@ import numpy as np
 from solvers._loops import place_by_ejection, place_from_bottom
 from solvers.clock import Clock
 from solvers.orders.halting import halting
-from solvers.placement.canonical import Sections, sections
+from solvers.placement.canonical import sections
 from solvers.placement.lives import Ints, Lives
 from solvers.placement.pool import pool_of
 from solvers.placement.tastes import TASTES_AT_SIZE, ranks
 
-AGAIN = 12  # times that those which came out too high are taken sooner, for each unit of effort
 LOOKS_PER_MOVE = 10  # looks at a lifetime in the queue that take as long as a move of local search
 
 STEP = 0.03  # of the height above the goal, by which the next height is lower
@@ -40,7 +38,7 @@ def lowered(lives: Lives, goal: int, effort: int, clock: Clock) -> Ints:
     pool = pool_of(lives, goal)
     large, height = pool.beside(), max(goal, int(pool.filled().max()))
     best: Ints | None = None
-    for found in _from_bottom_up(large, height, AGAIN * effort, clock):
+    for found in _from_bottom_up(large, clock):
         best = found if best is None else min(best, found, key=large.height)
         if large.height(best) <= height or clock.over():
             break
@@ -52,30 +50,13 @@ def lowered(lives: Lives, goal: int, effort: int, clock: Clock) -> Ints:
     return pool.joined(best)
 
 
-def _from_bottom_up(lives: Lives, height: int, again: int, clock: Clock) -> Iterator[Ints]:
-    """Places by each taste; then by the best of them, with those sooner that came out above the height."""
-    case, none = sections(lives), np.zeros_like(lives.size)
-    best: tuple[int, Ints, Ints] | None = None
+def _from_bottom_up(lives: Lives, clock: Clock) -> Iterator[Ints]:
+    """Places by each taste."""
+    case = sections(lives)
     for rank in ranks(case, lives.end - lives.start, TASTES_AT_SIZE):
-        reached, offsets = _placed(case, rank, none, clock)
+        offsets = np.zeros_like(lives.size)
+        clock.spend(moves=place_from_bottom(case, rank, offsets) // LOOKS_PER_MOVE)
         yield offsets
-        if best is None or reached < best[0]:
-            best = reached, rank, offsets
-    assert best is not None
-    _, rank, offsets = best
-    sooner = none
-    for _ in range(again):
-        sooner = sooner + np.maximum(0, offsets + lives.size + lives.rise - height)
-        _, offsets = _placed(case, rank, sooner, clock)
-        yield offsets
-
-
-def _placed(case: Sections, rank: Ints, sooner: Ints, clock: Clock) -> tuple[int, Ints]:
-    """The height reached, and the offsets."""
-    offsets = np.zeros_like(case.size)
-    height, work = place_from_bottom(case, rank, sooner, offsets)
-    clock.spend(moves=work // LOOKS_PER_MOVE)
-    return height, offsets
 
 
 def _lower(lives: Lives, offsets: Ints, goal: int, work: int, clock: Clock) -> Ints:

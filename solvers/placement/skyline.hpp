@@ -62,30 +62,27 @@ class Skyline {
     std::vector<i64> whole_;  // the top in all of a range, or -1 where it differs
 };
 
-// Fill `offset`. `rank`: the preference among equal places; `sooner`: how much lower the place of each counts. Returns
-// the height, with what rises above, and the work: how often a lifetime was looked at.
-inline std::tuple<i64, i64> place_from_bottom(const Sections& items, Sizes rank, Sizes sooner,
-                                             Array<i64, Item> offset) {
-    require(all_as_long(items.count(), rank, sooner, offset), "a rank, a lead and an offset for each lifetime");
-    using Waiting = std::tuple<i64, i64, Item>;  // the place as it counts, the rank, the item
+// Fill `offset`. `rank`: the preference among equal places. Returns the work: how often a lifetime was looked at.
+inline i64 place_from_bottom(const Sections& items, Sizes rank, Array<i64, Item> offset) {
+    require(all_as_long(items.count(), rank, offset), "a rank and an offset for each lifetime");
+    using Waiting = std::tuple<i64, i64, Item>;  // the place when it was last looked at, the rank, the item
     std::vector<Waiting> all;
-    for (Item item : items.size.places()) all.emplace_back(-sooner[item], rank[item], item);
+    for (Item item : items.size.places()) all.emplace_back(0, rank[item], item);
     std::priority_queue<Waiting, std::vector<Waiting>, std::greater<Waiting>> queue({}, std::move(all));
     Skyline skyline(items.held.size);
-    i64 height = 0, work = 0;
+    i64 work = 0;
     for (; !queue.empty(); work++) {
-        const auto [counted, own, item] = queue.top();
+        const auto [known, own, item] = queue.top();
         queue.pop();
-        const i64 lowest = skyline.highest(items.first[item], items.last[item]), top = lowest + items.size[item];
-        if (lowest - sooner[item] > counted) {
-            queue.emplace(lowest - sooner[item], own, item);
+        const i64 lowest = skyline.highest(items.first[item], items.last[item]);
+        if (lowest > known) {
+            queue.emplace(lowest, own, item);
             continue;
         }
         offset[item] = lowest;
-        skyline.set(items.first[item], items.last[item], top);
-        height = std::max(height, top + items.rise[item]);
+        skyline.set(items.first[item], items.last[item], lowest + items.size[item]);
     }
-    return {height, work};
+    return work;
 }
 
 }  // namespace remat::placement
