@@ -74,9 +74,10 @@ class Annealing(Operator):
         """Of a lot."""
         return _WIDTH * int(length * self.asked.moves) + (self.afresh.work if length >= _USUAL else 0)
 
-    def fits(self, most: int) -> bool:
-        """Whether any lot takes no more than so many moves. Beside others it never rests."""
-        return bool(self.pool.entries) and self._work(_SHORTEST) <= most
+    @property
+    def shortest(self) -> int:
+        """The work of the shortest lot."""
+        return self._work(_SHORTEST)
 
     def lot(self, taken: int = 0, most: int | None = None) -> int:
         """`taken`: processors that something else is at work on. `most`: moves that it may take. Returns those that it

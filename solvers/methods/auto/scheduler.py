@@ -94,13 +94,14 @@ class Scheduler:
     def _fill(self, going: Future[Sequence[Offer]], work: Work, expected: int) -> int:
         """Anneal beside a step for as much work as it takes, which is known when it ends; returns how much was done.
         It is taken to last for half of what is expected. No lot takes more than half of what is left of it, as far as
-        is known, or of what it has taken."""
-        filled = 0
-        while not self.asked.done() and (2 * filled < expected or takes_more(going, work, filled)):
+        is known, or of what it has taken; the shortest lot waits until the step takes more than that as well."""
+        filled, shortest = 0, self.annealing.shortest
+        while self.asked.pool.entries and not self.asked.done():
             most = max(expected - filled, filled) // 2
-            if not self.annealing.fits(most):
+            surely = filled if most >= shortest else filled + shortest
+            if not (2 * surely < expected or takes_more(going, work, surely)):
                 break
-            filled += self.annealing.lot(0 if going.done() else 1, most)
+            filled += self.annealing.lot(0 if going.done() else 1, max(most, shortest))
         return filled
 
 

@@ -58,8 +58,9 @@ class Filling(Annealing):
     def ready(self) -> bool:
         return True
 
-    def fits(self, most: int) -> bool:
-        return self.work <= most
+    @property
+    def shortest(self) -> int:
+        return self.work
 
     def lot(self, taken: int = 0, most: int | None = None) -> int:
         self.lots += most is None
