@@ -17,8 +17,7 @@ from typing import Any
 
 from solvers.methods.chains.chain import Chain, ChainStep, StageOp, chain, simulate
 from solvers.methods.chains.floating import floating
-from solvers.methods.chains.revolve import revolve
-from solvers.methods.chains.rotor import SLOTS, rotor
+from solvers.methods.chains.rotor import SLOTS, revolve, rotor
 
 CHAINS = Path(__file__).parents[2] / "tests" / "data" / "chains"
 LENGTHS = ("10", "20", "50", "100", "200", "339")

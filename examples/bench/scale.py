@@ -88,7 +88,7 @@ def steps_of(small: Problem, budget: int) -> dict[str, Callable[[], object]]:
     arrays, ended = arrays_of(small), small.ended()
     memory = memory_of(arrays, np.arange(len(small.nodes), dtype=np.int64))
     windows = windows_in_order(ended, first_boundaries(memory, budget))
-    free = select_small_values(ended, budget, 0.001)
+    free = select_small_values(ended, budget)
     cuts = build_cuts(ended, budget, windows, free, 1.0)
     order = np.arange(len(small.nodes), dtype=np.int64)
     plan = lower(small, order)

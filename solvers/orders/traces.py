@@ -19,6 +19,12 @@ from solvers.orders.arrays import Arrays, Ints
 Floats = NDArray[np.float64]
 _END = -1
 
+# of rows that a linear program's answer breaks, each of which says what a trace costs at least
+ROUNDS = 60
+STALLED = 3  # rounds without a real gain, after which no more are sought
+MOST, FROM_PAIR = 300, 60  # rows found in a round, and for one pair of groups
+BROKEN = 0.02  # by how much, at least
+
 
 class Traces(NamedTuple):
     least: Floats  # value -> the cost of its cheapest trace

@@ -23,7 +23,6 @@ from solvers.prover.tree import CaseTree
 
 _CASES = 2000
 _TIGHTENING = 0.5  # share of the time
-_SMALL = 0.001  # share of the budget: values that take no more together are left out
 
 
 def prove_cost(problem: Problem, grounds: Grounds, goal: int | None, clock: Clock) -> CostProof:
@@ -31,7 +30,7 @@ def prove_cost(problem: Problem, grounds: Grounds, goal: int | None, clock: Cloc
     possible."""
     ended = problem.ended()
     rows = Rows(ended, grounds.budget, timeline(ended, grounds.order, grounds.pivots))
-    program = ProofProgram(rows, select_small_values(ended, grounds.budget, _SMALL), grounds.peaks)
+    program = ProofProgram(rows, select_small_values(ended, grounds.budget), grounds.peaks)
     duals = Duals(program)
     costs = costs_of(rows)
     enough = float("inf") if goal is None else goal - costs.unit * (1 - 1e-3)  # costs are multiples of the unit

@@ -13,12 +13,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from solvers.orders.arrays import arrays_of
-from solvers.orders.traces import Floats, Traces, cheapest
+from solvers.orders.traces import BROKEN, FROM_PAIR, Floats, Traces, cheapest
 from solvers.proof.rows import Name, Number
 from solvers.prover.program import ProofProgram
-
-_MOST = 60  # rows found at a time for one pair of groups
-_BROKEN = 0.02
 
 
 def broken(program: ProofProgram, values: Mapping[Number, float]) -> list[Name]:
@@ -52,8 +49,8 @@ def _find_between(traces: Traces, runs: Floats, group: int, until: int) -> list[
     """The broken rows of nodes that run in group `until`, traced back to what is held as `group` begins."""
     off = runs - traces.cost
     found: list[tuple[float, Name]] = []
-    for node in np.argsort(-off, kind="stable")[:_MOST].tolist():
-        if off[node] < _BROKEN:
+    for node in np.argsort(-off, kind="stable")[:FROM_PAIR].tolist():
+        if off[node] < BROKEN:
             break
         path = traces.path(int(traces.read[node]))
         if len(path) > 1 or until > group:

@@ -33,7 +33,6 @@ from solvers.orders.bounds import PossibleCosts, list_needs
 from solvers.orders.measure import memory_of
 from solvers.problem import Grounds, Limits, Problem, Status
 
-_SMALL = 0.001  # share of the budget that values may take which the relaxation does not count
 _ADDED = 4  # pivots added in a round
 # from this many nodes on one pivot is tried first: it often gives as much as several, in a tenth of the time
 _LARGE = 2000
@@ -82,7 +81,7 @@ class BoundSearch:
         self.ended = self.problem.ended()
         self.arrays = arrays_of(self.problem)
         self.writer = self.ended.writers()
-        self.free = select_small_values(self.ended, self.budget, _SMALL)
+        self.free = select_small_values(self.ended, self.budget)
         self.peaks: set[int] = set()  # nodes off the path with rows for their peaks
         self.windows = self._first_windows()
 

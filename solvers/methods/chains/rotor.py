@@ -1,6 +1,10 @@
 """The optimal memory-persistent sequence of a chain: Algorithm 3 of "Optimal Re-materialization Strategies for
 Heterogeneous Chains" (Beaumont, Eyraud-Dubois, Herrmann, Joly, Shilova), and of the Rotor paper before it.
 
+`revolve` is the same recurrence without its first line: only inputs are kept, and every B comes right after its own
+F_all. That is Griewank and Walther, "Algorithm 799: Revolve" (2000), for stages of different times and sizes, in the
+heterogeneous AD model that the Rotor paper compares with (section 6).
+
 Memory-persistent: what is kept is kept until its backward has used it. u_f, u_b are `Chain.forward` and `backward`;
 a, ā, δ, o_f, o_b have their names. Sizes are rounded up to slots.
 
@@ -24,6 +28,12 @@ def rotor(chain: Chain, limit: float, slots: int = SLOTS) -> tuple[ChainStep, ..
     """The sequence of least makespan within the limit; None where the program finds none."""
     small, unit = in_slots(chain, limit, slots)
     return best_sequence(segments(small), unit.count - int(small.a[0]))
+
+
+def revolve(chain: Chain, limit: float, slots: int = SLOTS) -> tuple[ChainStep, ...] | None:
+    """The same among sequences that keep inputs only."""
+    small, unit = in_slots(chain, limit, slots)
+    return best_sequence(without_ways(segments(small)), unit.count - int(small.a[0]))
 
 
 def best_sequence(segments: ChainSegments, memory: int) -> tuple[ChainStep, ...] | None:

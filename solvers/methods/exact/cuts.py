@@ -24,11 +24,13 @@ from solvers.methods.exact.grouped import (
 )
 from solvers.problem import Problem
 
+SMALL = 0.001  # share of the budget that values may take together which a relaxation does not count
 
-def select_small_values(problem: Problem, budget: int, share: float) -> frozenset[int]:
-    """Values, smallest first, that together take at most this share of the budget."""
+
+def select_small_values(problem: Problem, budget: int) -> frozenset[int]:
+    """Values, smallest first, that a relaxation need not count."""
     found: set[int] = set()
-    room = share * budget
+    room = SMALL * budget
     for value in sorted(range(len(problem.sizes)), key=problem.sizes.__getitem__):
         room -= problem.sizes[value]
         if room < 0:

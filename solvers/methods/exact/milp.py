@@ -41,7 +41,6 @@ from solvers.orders.measure import memory_of
 from solvers.pebbles.floor import prove
 from solvers.problem import Grounds, Limits, Problem, Result, Status
 
-_SMALL = 0.001  # share of the budget that values may take which the relaxation does not count
 _IDLE = 100  # tries without success before the search gives up
 
 
@@ -163,7 +162,7 @@ class Hunt:
                 return
 
     def pose(self, taus: Sequence[int], repeats: set[tuple[int, int]]) -> Relaxation:
-        free = select_small_values(self.ended, self.budget, _SMALL)
+        free = select_small_values(self.ended, self.budget)
         windows = windows_in_order(self.ended, taus)
         peaks = sorted((bisect_left(windows.pivots, stage), node) for stage, node in repeats)
         cuts = build_cuts(self.ended, self.budget, windows, free, self.costs.scale, peaks)

@@ -24,15 +24,10 @@ import numpy as np
 from solvers.clock import Clock
 from solvers.methods.exact.grouped import SURELY, GroupedProgram
 from solvers.orders.arrays import arrays_of
-from solvers.orders.traces import Floats, cheapest
+from solvers.orders.traces import BROKEN, FROM_PAIR, MOST, ROUNDS, STALLED, Floats, cheapest
 from solvers.scip import INFINITY, Linear
 
-_ROUNDS = 60
-_MOST = 60  # rows found at a time for one pair of groups
-_ALL = 300  # rows in a round
-_BROKEN = 0.02
 _GAIN = 0.001  # share of the bound's rise so far that a round must add
-_STALLED = 3  # rounds without such a rise
 _GLANCES = 3  # rounds of an estimate
 _LARGE = 20_000  # in columns: from here on the linear program alone takes too long
 _ITERATIONS = 30_000  # iterations of the simplex method, in all
@@ -45,14 +40,14 @@ def tighten(grouped: GroupedProgram, clock: Clock) -> None:
     tracing = Tracing(grouped, clock)
     first = before = -INFINITY
     stalled = 0
-    for _ in range(_ROUNDS):
+    for _ in range(ROUNDS):
         cost, values = tracing.solve()
         if not values or clock.over() or tracing.iterations > _ITERATIONS:
             break
         first = max(first, cost) if first == -INFINITY else first
         stalled = 0 if cost - before > _GAIN * (cost - first) else stalled + 1
         before = cost
-        if stalled >= _STALLED or not tracing.add(values):
+        if stalled >= STALLED or not tracing.add(values):
             break
 
 
@@ -103,7 +98,7 @@ class Tracing:
         """Add the rows that are broken most; the result says whether there were any."""
         program = self.grouped.program
         before = len(program.rows)
-        for _, less, columns in sorted(self._broken(np.array(values)), reverse=True)[:_ALL]:
+        for _, less, columns in sorted(self._broken(np.array(values)), reverse=True)[:MOST]:
             if (less, *columns) in self.known:
                 continue
             self.known.add((less, *columns))
@@ -128,8 +123,8 @@ class Tracing:
                 traces = cheapest(self.arrays, self.free, held, made)
                 waits = np.where(self.last == until, 1.0 - before, 0.0)
                 off = np.maximum(runs[until], waits) - traces.cost
-                for node in np.argsort(-off, kind="stable")[:_MOST].tolist():
-                    if off[node] < _BROKEN:
+                for node in np.argsort(-off, kind="stable")[:FROM_PAIR].tolist():
+                    if off[node] < BROKEN:
                         break
                     columns = self._columns(group, until, traces.path(int(traces.read[node])))
                     if waits[node] > runs[until][node]:

@@ -11,8 +11,7 @@ import pytest
 
 from solvers.methods.chains.chain import Chain, ChainStep, IllegalSequence, StageOp, chain, simulate, written
 from solvers.methods.chains.floating import floating
-from solvers.methods.chains.revolve import revolve
-from solvers.methods.chains.rotor import rotor
+from solvers.methods.chains.rotor import revolve, rotor
 from solvers.methods.chains.slots import in_slots
 from tests.solvers.methods.chains.brute import Tiny, least_makespan, random_tiny
 
