@@ -26,14 +26,13 @@ from solvers.methods.anyorder.windows import heaviest_path, windows_of
 from solvers.methods.exact.cuts import build_cuts, expand_cuts, select_small_values
 from solvers.methods.exact.grouped import GroupedProgram, Windows
 from solvers.methods.exact.projection import project
-from solvers.methods.exact.relaxation import first_boundaries, tree
+from solvers.methods.exact.relaxation import ADDED, first_boundaries, tree
 from solvers.methods.exact.tracing import estimate, tighten
 from solvers.orders.arrays import Ints, arrays_of
 from solvers.orders.bounds import PossibleCosts, list_needs
 from solvers.orders.measure import memory_of
 from solvers.problem import Grounds, Limits, Problem, Status
 
-_ADDED = 4  # pivots added in a round
 # from this many nodes on one pivot is tried first: it often gives as much as several, in a tenth of the time
 _LARGE = 2000
 _PEAKS = 20  # peaks off the path added in a round
@@ -231,7 +230,7 @@ class BoundSearch:
                 if len(peaks) < _PEAKS:
                     peaks.add(index)
                 continue
-            if len(windows.pivots) - len(self.windows.pivots) >= _ADDED:
+            if len(windows.pivots) - len(self.windows.pivots) >= ADDED:
                 break
             pivot = _nearest(order, step, windows)
             if pivot is not None:

@@ -18,10 +18,9 @@ from solvers.methods.exact.projection import project
 from solvers.orders.arrays import Ints
 from solvers.orders.evict import Hints
 
-_ADDED = 4  # boundaries added in a round
+ADDED = 4  # boundaries at first, and added in a round
 _TREE = 40  # nodes of SCIP's search tree at first, for a program of _COLUMNS columns
 _COLUMNS = 2000
-_SMALL = 100  # in nodes: smaller graphs can have more boundaries at once
 _PACE = 0.01  # share of the gap that a search must have closed to be continued
 
 
@@ -80,8 +79,7 @@ def first_boundaries(memory: Ints, budget: int) -> list[int]:
     over = np.flatnonzero(memory > budget)
     if not len(over):
         return []
-    many = 6 if len(memory) <= _SMALL else 4
-    places = np.linspace(0, len(over) - 1, many + 2)[1:-1]
+    places = np.linspace(0, len(over) - 1, ADDED + 2)[1:-1]
     return sorted({int(np.argmax(memory)), *(int(over[round(place)]) for place in places)})
 
 
@@ -91,9 +89,9 @@ def over_budget(memory: Ints, order: Ints, budget: int, taus: Sequence[int]) -> 
     _, first = np.unique(order, return_index=True)
     worst = [(int(memory[step]), stage) for stage, step in enumerate(first) if memory[step] > budget]
     stages = [stage for _, stage in sorted(worst, reverse=True) if stage not in taus]
-    found = stages[: _ADDED // 2]
+    found = stages[: ADDED // 2]
     for stage in stages:
-        if len(found) < _ADDED and all(abs(stage - other) > len(first) // 20 for other in (*taus, *found)):
+        if len(found) < ADDED and all(abs(stage - other) > len(first) // 20 for other in (*taus, *found)):
             found.append(stage)
     return found
 
