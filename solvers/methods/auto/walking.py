@@ -6,7 +6,7 @@ Invariant: each order is walked along once, by the same rules, and is the origin
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import islice, product
 
 import numpy as np
 
@@ -26,7 +26,7 @@ GIVEN, LAZY, REORDERED, WIDE_LAST = "the order given", "lazy orders", "reorderin
 
 
 class EvictionWalks(Operator):
-    """Each step is one walk, so that there is a plan as soon as can be."""
+    """Each step is one walk, first one along each order, so that there is a plan as soon as can be."""
 
     name, share = "walks", 0.6  # they take little
 
@@ -38,21 +38,24 @@ class EvictionWalks(Operator):
 
     def _walks(self) -> Iterator[tuple[Along, Rule]]:
         asked = self.asked
+        first, *others = some_rules(len(asked.given))
+        ways: list[Along] = []
         for order, by in self._orders():
-            along = Along(asked.problem, order, asked.pool.new_origin())
-            asked.pool.offer(np.array(order, np.int64), by, along.origin)
-            yield from ((along, rule) for rule in some_rules(len(order)))
+            ways.append(Along(asked.problem, order, asked.pool.new_origin()))
+            asked.pool.offer(np.array(order, np.int64), by, ways[-1].origin)
+            yield ways[-1], first
+        yield from product(ways, others)
 
     def _orders(self) -> Iterator[tuple[Sequence[int], str]]:
         asked = self.asked
         yield asked.given, GIVEN
         lazy = lazy_orders(asked.problem)
+        for order in lazy:
+            yield order, LAZY
         if len(asked.given) >= _REORDERED:
             local = LocalSearch(asked.problem, asked.budget, asked.limits.seed)
             asked.limits.clock.spend(moves=asked.moves // 2)
             yield reorder(local, lazy[0], 0, asked.moves // 2, asked.limits.clock), REORDERED
-        for order in lazy:
-            yield order, LAZY
         for order in islice(orders_with_wide_last(asked.problem, asked.budget), _WIDE_LAST):
             yield order, WIDE_LAST
 
