@@ -1,6 +1,6 @@
 """Estimated costs of ops on a device with a datasheet: arithmetic or traffic, whichever takes longer.
 
-On a CPU what convolutions and attention work in is no estimate: it is measured there, once for each kind of op.
+On a CPU what kernels work in is no estimate: it is measured there, once for each kind of op.
 
 Invariant: the same graph has the same times everywhere, under the same settings of torch.
 """

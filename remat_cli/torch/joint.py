@@ -165,7 +165,8 @@ def _find_buffers(joint: Joint) -> None:
             if key in known:
                 continue
             maker = joint.parts.get(node, node)
-            size = bytes_kept(node, size)
+            first = joint.buffers.get(next(iter(node.args), None), ())  # type: ignore[call-overload]
+            size = bytes_kept(node, size, [buffer.size for buffer in first])
             known[key] = Buffer(None if fixed else maker, bytes_of(size, node.name), size)
             if fixed:
                 joint.resident.append(known[key])

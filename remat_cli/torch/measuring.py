@@ -23,7 +23,15 @@ from remat_cli.formats.files import write_whole
 from remat_cli.torch.lowering import Price, Pricing
 from remat_cli.torch.private import OpOverload, unset_fake_temporarily, without_modes
 from remat_cli.torch.reading import has_effect, is_plain, is_view, tensors_of
-from remat_cli.torch.workspaces import FAILURES, Spelled, measure, measure_on_cuda, real, spelling
+from remat_cli.torch.workspaces import (
+    FAILURES,
+    Spelled,
+    measure,
+    measure_on_cuda,
+    real,
+    spelling,
+    without_drawing,
+)
 
 RUNS = 5  # at least
 ENOUGH_SECONDS = 0.02  # seconds of one op's runs
@@ -52,9 +60,8 @@ class MeasuredPrices:
             return OpCost(self.estimate(op).ns, how="estimated")
         try:
             with ExitStack() as stack:
-                for context in (unset_fake_temporarily(), without_modes(), torch.no_grad()):
+                for context in (unset_fake_temporarily(), without_modes(), torch.no_grad(), without_drawing()):
                     stack.enter_context(context)
-                stack.enter_context(torch.random.fork_rng())
                 return _run(op)
         except FAILURES as error:
             return OpCost(

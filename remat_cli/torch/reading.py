@@ -5,9 +5,10 @@ Invariant: a node that is not known to be safe counts as unsafe: it runs once.
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -36,6 +37,7 @@ SPARSE_PARTS = {
 _aten = torch.ops.aten
 REDUCED_IN_PLACE = {_aten.mse_loss, _aten.smooth_l1_loss, _aten.soft_margin_loss, _aten.binary_cross_entropy}
 MADE_LIKE_INPUT = {_aten.im2col, _aten.col2im}
+WRITTEN_IN_A_COPY = {_aten.copy, _aten.slice_scatter, _aten.select_scatter, _aten.diagonal_scatter}
 CHOICES = {_aten.topk, _aten.sort, _aten.argmax, _aten.argmin, _aten.kthvalue, _aten.mode}
 
 
@@ -71,14 +73,16 @@ def storages_of(value: Any, name: str = "") -> dict[int, Any]:
     return found
 
 
-def bytes_kept(node: fx.Node, size: Any) -> Any:
-    """The bytes of a storage that the op makes.
+def bytes_kept(node: fx.Node, size: Any, first: Sequence[Any]) -> Any:
+    """The bytes of a storage that the op makes. `first`: those of the storages that its first argument is in.
 
     Some losses compute each element's into the memory of their result, and reduce it there: the one number that is left
     keeps all of it. `fold` and `unfold` take memory as large as their input's, and then give it the shape of their
-    result.
+    result. What writes into a part of a view makes a copy of all the memory that the view is of.
     """
     packet = getattr(node.target, "overloadpacket", None)
+    if packet in WRITTEN_IN_A_COPY:
+        return functools.reduce(torch.sym_max, first, size)
     if packet in MADE_LIKE_INPUT:
         given = node.args[0].meta["val"]
         return torch.sym_max(size, given.numel() * given.element_size())

@@ -15,7 +15,7 @@ from remat_cli.torch.metering import Meter
 from remat_cli.torch.private import BoxedCodeGen
 from remat_cli.torch.reading import attribute
 from remat_cli.torch.whole_step import WholeStep
-from remat_cli.torch.workspaces import large_workspace
+from remat_cli.torch.workspaces import workspace_on_cpu
 
 Compiled = Callable[[list[Any]], Any]
 
@@ -28,7 +28,7 @@ class Metered(fx.Interpreter):
         self.meter = meter
 
     def run_node(self, n: fx.Node) -> Any:
-        works_in = large_workspace(n.target, *self.fetch_args_kwargs_from_env(n)) if n.op == "call_function" else 0
+        works_in = workspace_on_cpu(n.target, *self.fetch_args_kwargs_from_env(n)) if n.op == "call_function" else 0
         with watching(n, self.meter):
             result = super().run_node(n)
         if n.op == "call_function":

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -21,36 +22,37 @@ _aten = torch.ops.aten
 NO_TRACE_LINES = "6"  # a level without the two lines that torch's profiler prints at each start
 WORKSPACES: dict[str, int] = {}  # signature -> bytes, of this process
 WITHOUT = {_aten.empty_strided, _aten.empty, _aten.as_strided}
-LARGE = {
-    _aten.convolution, _aten.convolution_backward,
-    _aten._scaled_dot_product_flash_attention_for_cpu, _aten._scaled_dot_product_flash_attention_for_cpu_backward,
-}  # fmt: skip
 FAILURES = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError, AssertionError)
 
 
 def workspace_at(op: fx.Node) -> int:
-    """What an op of a graph works in, where that may be much and can be measured here: on a CPU."""
-    if getattr(op.target, "overloadpacket", None) not in LARGE:
-        return 0
+    """What an op of a graph works in, where that can be measured here: on a CPU."""
     args, kwargs = fx.node.map_arg((op.args, op.kwargs), lambda node: node.meta.get("val"))
-    return large_workspace(op.target, args, kwargs)
+    return workspace_on_cpu(op.target, args, kwargs)
 
 
-def large_workspace(function: Any, args: Any, kwargs: Any) -> int:
+def workspace_on_cpu(function: Any, args: Any, kwargs: Any) -> int:
     """The same, for a call."""
-    if getattr(function, "overloadpacket", None) not in LARGE:
-        return 0
-    on_cpu = all(tensor.device.type == "cpu" for tensor in tensors_of([args, kwargs]))
-    return workspace_of(function, args, kwargs) if on_cpu else 0
+    given = tensors_of([args, kwargs])
+    on_cpu = all(tensor.device.type == "cpu" for tensor in given)
+    return workspace_of(function, args, kwargs) if given and on_cpu else 0
 
 
 def real(value: Any) -> Any:
     """A tensor with numbers in it that every op takes: zeros where they may be places, small ones otherwise."""
     if isinstance(value, torch.Tensor):
         sizes, strides = [bytes_of(n) for n in value.shape], [bytes_of(n) for n in value.stride()]
-        made = torch.empty_strided(sizes, strides, dtype=value.dtype, device=value.device)
-        return made.uniform_(0.1, 1) if value.dtype.is_floating_point and value.dtype.itemsize > 1 else made.zero_()
-    return bytes_of(value) if isinstance(value, torch.SymInt) else value
+        steps = (max(0, size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
+        made = torch.empty(1 + sum(steps), dtype=value.dtype, device=value.device)  # an expanded one is smaller
+        small = value.dtype.is_floating_point and value.dtype.itemsize > 1
+        made = (made.uniform_(0.1, 1) if small else made.zero_()).as_strided(sizes, strides)
+        return made.conj() if value.is_conj() else made
+    return value.node.hint if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)) else value
+
+
+def without_drawing() -> AbstractContextManager[None]:
+    """Within it, what is drawn is not missing from the user's random numbers, on a CPU or on the device in use."""
+    return torch.random.fork_rng([torch.cuda.current_device()] if torch.cuda.is_initialized() else [])
 
 
 class Spelled(str):
@@ -64,7 +66,8 @@ def spelling(value: Any) -> str:
     if isinstance(value, torch.Tensor):
         size = "x".join(str(bytes_of(length)) for length in value.shape)
         stride = ",".join(str(bytes_of(length)) for length in value.stride())
-        return f"{str(value.dtype).removeprefix('torch.')}[{size};{stride}]{value.device.type}"
+        conjugate = "*" if value.is_conj() else ""
+        return f"{str(value.dtype).removeprefix('torch.')}{conjugate}[{size};{stride}]{value.device.type}"
     return str([spelling(part) for part in value]) if isinstance(value, (tuple, list)) else str(value)
 
 
@@ -77,7 +80,7 @@ def workspace_of(function: Any, args: Any, kwargs: Any) -> int:
     key = f"{function} {pytree.tree_map(spelling, (args, kwargs))}"
     if key not in WORKSPACES:
         try:
-            with unset_fake_temporarily(), without_modes(), torch.no_grad(), torch.random.fork_rng():
+            with unset_fake_temporarily(), without_modes(), torch.no_grad(), without_drawing():
                 given, options = pytree.tree_map(real, (args, kwargs))
                 function(*given, **options)  # what is allocated once and for all is not its workspace
                 WORKSPACES[key] = measure(lambda: function(*given, **options))

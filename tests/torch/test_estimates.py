@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -79,17 +79,58 @@ class Patches(nn.Module):
         return self.layers(x).square().mean()
 
 
+class Widened(nn.Module):
+    """A product of 16 bits, and a sum of two types, for which one is copied as the other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(64, 64).to(torch.bfloat16)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return (self.layer(x.to(torch.bfloat16)) + x).mean()
+
+
+class Normed(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.BatchNorm2d(3), nn.GELU(), nn.Conv2d(3, 8, 1), nn.GroupNorm(4, 8), nn.GELU())
+        self.last = nn.BatchNorm2d(8).eval()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.last(self.layers(x)).square().mean()
+
+
+class Turned(nn.Module):
+    """A weight of complex numbers, whose gradient needs their conjugates."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(32, 32, dtype=torch.complex64))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.view_as_real(torch.complex(x, x.cos()) @ self.weight @ self.weight.mT).square().mean()
+
+
+WORKING: dict[str, Callable[[], tuple[nn.Module, torch.Tensor]]] = {
+    "convolutions": lambda: (Patches(), torch.randn(4, 3, 32, 32)),
+    "types": lambda: (Widened(), torch.randn(128, 64)),
+    "norms": lambda: (Normed(), torch.randn(4, 3, 32, 32)),
+    "complex": lambda: (Turned(), torch.randn(64, 32)),
+}
+
+
 @pytest.mark.parametrize("budget", ["100%", "80%"])
-def test_what_convolutions_work_in_is_foretold_and_metered(budget: str) -> None:
+@pytest.mark.parametrize("name", WORKING)
+def test_what_kernels_work_in_is_foretold_and_metered(name: str, budget: str) -> None:
     torch.manual_seed(0)
-    module, x, asked = Patches(), torch.randn(4, 3, 32, 32), backend(budget)
+    (module, x), asked = WORKING[name](), backend(budget)
     run: Any = torch.compile(module, backend=asked, dynamic=False)
     step(module, run, (x,))
     (plan,) = asked.plans
     assert plan.found is not None, plan.why
     for parameter in module.parameters():
         parameter.grad = None
-    given = sum(tensor.nbytes for tensor in (*module.parameters(), x))
+    given = sum(tensor.nbytes for tensor in (*module.parameters(), *module.buffers(), x))
     held = given + allocated(lambda: run(x).backward())
     assert asked.step.meter.peak == plan.found.outcome.peak
     assert plan.found.outcome.peak == pytest.approx(held, rel=0.001)

@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import remat_cli.torch as remat_torch
 from remat_cli.torch.metering import Meter
-from remat_cli.torch.workspaces import large_workspace
+from remat_cli.torch.workspaces import workspace_on_cpu
 from tests.torch.steps import backend, step, twin
 
 
@@ -29,7 +29,7 @@ class Outer(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        self.meter.made(result, large_workspace(func, args, kwargs or {}))
+        self.meter.made(result, workspace_on_cpu(func, args, kwargs or {}))
         return result
 
 

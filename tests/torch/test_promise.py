@@ -108,6 +108,30 @@ def test_what_windows_keep_is_foretold(stride: int) -> None:
     assert measured(asked, module, run, arguments) == plan.found.outcome.peak
 
 
+def test_what_is_written_into_a_part_of_a_part_is_copied_whole() -> None:
+    """A row of many rows is copied with all of them, though torch says that the copy is as large as the row."""
+
+    class Written(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = nn.Linear(8, 16)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            rows, h = torch.zeros(32, 64, 16), self.inner(x)
+            with torch.no_grad():
+                rows[3, :, 4:8] = h[:, :4]
+                rows[5][2:4] = x[:2, :1].exp()
+            return (h * rows.sum(0)).mean()
+
+    torch.manual_seed(0)
+    module, arguments, asked = Written(), (torch.randn(64, 8),), backend("100%")
+    run = torch.compile(module, backend=asked, dynamic=False)
+    step(module, run, arguments)
+    (plan,) = asked.partitioner.plans
+    assert plan.found is not None, plan.why
+    assert measured(asked, module, run, arguments) == plan.found.outcome.peak
+
+
 def test_constants_of_a_graph_are_metered() -> None:
     """Numbers that are written in the code are there throughout, though no argument brings them."""
 
