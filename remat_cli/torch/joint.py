@@ -165,8 +165,8 @@ def _find_buffers(joint: Joint) -> None:
             if key in known:
                 continue
             maker = joint.parts.get(node, node)
-            first = joint.buffers.get(next(iter(node.args), None), ())  # type: ignore[call-overload]
-            size = bytes_kept(node, size, [buffer.size for buffer in first])
+            source = joint.buffers.get(next(iter(node.args), None), ())
+            size = bytes_kept(node, size, [buffer.size for buffer in source])
             known[key] = Buffer(None if fixed else maker, bytes_of(size, node.name), size)
             if fixed:
                 joint.resident.append(known[key])

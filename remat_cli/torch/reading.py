@@ -73,8 +73,8 @@ def storages_of(value: Any, name: str = "") -> dict[int, Any]:
     return found
 
 
-def bytes_kept(node: fx.Node, size: Any, first: Sequence[Any]) -> Any:
-    """The bytes of a storage that the op makes. `first`: those of the storages that its first argument is in.
+def bytes_kept(node: fx.Node, size: Any, source: Sequence[Any]) -> Any:
+    """The bytes of a storage that the op makes. `source`: those of the storages that its first argument is in.
 
     Some losses compute each element's into the memory of their result, and reduce it there: the one number that is left
     keeps all of it. `fold` and `unfold` take memory as large as their input's, and then give it the shape of their
@@ -82,7 +82,7 @@ def bytes_kept(node: fx.Node, size: Any, first: Sequence[Any]) -> Any:
     """
     packet = getattr(node.target, "overloadpacket", None)
     if packet in WRITTEN_IN_A_COPY:
-        return functools.reduce(torch.sym_max, first, size)
+        return functools.reduce(torch.sym_max, source, size)
     if packet in MADE_LIKE_INPUT:
         given = node.args[0].meta["val"]
         return torch.sym_max(size, given.numel() * given.element_size())
