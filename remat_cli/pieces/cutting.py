@@ -13,7 +13,7 @@ from math import gcd
 
 from remat_cli.model.graph import Op
 from remat_cli.pieces.regions import Links, Region
-from remat_cli.pieces.ways import Along, Range, Way, grain, hull, scaled, widened
+from remat_cli.pieces.ways import AlongAxis, Range, Way, grain, hull, scaled, widened
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class Cutting:
             inputs = _each(reads, lambda _, each: scaled(made, size, each))
         return Cut(inputs, _each(makes, lambda _, __: made))
 
-    def _along(self, names: Sequence[str], cuts: Sequence[Along | None]) -> list[int]:
+    def _along(self, names: Sequence[str], cuts: Sequence[AlongAxis | None]) -> list[int]:
         """The size of each operand along its axis; 0 for one that is not cut."""
         shapes = self.links.graph.values
         return [shapes[name].shape[cut.axis] if cut else 0 for name, cut in zip(names, cuts)]

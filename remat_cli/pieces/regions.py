@@ -1,7 +1,7 @@
 """Regions: ops that are cut together, a piece of one being what the next one reads.
 
 Invariant: a value that ops of a region make is cut along one axis by all of them that read it in pieces; what is local
-(`ways.Along`) is read in the region alone.
+(`ways.AlongAxis`) is read in the region alone.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from remat_cli.model.graph import Graph, Op
 from remat_cli.pieces.table import Table
-from remat_cli.pieces.ways import Along, Way
+from remat_cli.pieces.ways import AlongAxis, Way
 
 NEAR_OPS = 12  # ops between two that are cut, which are cut as well lest the one wait for all pieces of the other
 
@@ -62,9 +62,9 @@ def _stays(links: Links, ways: Mapping[str, Way], value: str) -> bool:
     return read and value not in links.graph.outputs and _makes(links, ways, value)
 
 
-def _reached(table: Table, links: Links, seeds: Mapping[str, int]) -> tuple[dict[str, Way], dict[str, Along]]:
+def _reached(table: Table, links: Links, seeds: Mapping[str, int]) -> tuple[dict[str, Way], dict[str, AlongAxis]]:
     """All ops to which the cut can be carried from op to op, and the axes of the values between them."""
-    along = {value: Along(axis) for value, axis in seeds.items()}
+    along = {value: AlongAxis(axis) for value, axis in seeds.items()}
     ways: dict[str, Way] = {}
     waiting = deque(op for value in seeds for op in links.touching(value))
     late: deque[Op] = deque()  # whose ways do not go with what is known: some may read of it whole
@@ -85,10 +85,10 @@ def _reached(table: Table, links: Links, seeds: Mapping[str, int]) -> tuple[dict
     return ways, along
 
 
-def _agreed(links: Links, op: Op, way: Way, along: Mapping[str, Along], whole: bool) -> dict[str, Along] | None:
+def _agreed(links: Links, op: Op, way: Way, along: Mapping[str, AlongAxis], whole: bool) -> dict[str, AlongAxis] | None:
     """The axes of further values, if the way goes with those known, of which it must meet one. `whole`: what is cut may
     be read whole, as keys are that come in pieces where queries are cut."""
-    new: dict[str, Along] = {}
+    new: dict[str, AlongAxis] = {}
     met = False
     for name, cut in (*zip(op.inputs, way.inputs), *zip(op.outputs, way.outputs)):
         if not name or name not in links.writer:
@@ -105,7 +105,7 @@ def _agreed(links: Links, op: Op, way: Way, along: Mapping[str, Along], whole: b
     return new if met else None
 
 
-def _carrying(op: Op, way: Way, along: Mapping[str, Along]) -> Way:
+def _carrying(op: Op, way: Way, along: Mapping[str, AlongAxis]) -> Way:
     """The way with local indices on both sides, if they are so on one and it only moves them."""
     if not way.carries or not any(name in along and along[name].local for name in (op.inputs[0], op.outputs[0])):
         return way

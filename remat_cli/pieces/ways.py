@@ -22,7 +22,7 @@ Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Along:
+class AlongAxis:
     """The axis along which an operand is cut.
 
     `local`: it holds indices that count from where the piece begins, so that pieces are no slices of the whole.
@@ -90,8 +90,8 @@ class Way:
     """`inputs`, `outputs`: the axis of each; None for one that is read whole, left out, or summed up by `total`."""
 
     name: str
-    inputs: tuple[Along | None, ...]
-    outputs: tuple[Along | None, ...]
+    inputs: tuple[AlongAxis | None, ...]
+    outputs: tuple[AlongAxis | None, ...]
     total: Total | None = None
     slide: Slide | None = None
     exact: bool = True
@@ -129,18 +129,18 @@ class Call:
         assert shape is not None
         return shape
 
-    def same(self, axis: int | None, *places: int) -> tuple[Along | None, ...]:
+    def same(self, axis: int | None, *places: int) -> tuple[AlongAxis | None, ...]:
         """Inputs cut along this axis at these places, and whole at all others."""
         return tuple(
-            Along(axis) if axis is not None and place in places and self.given(place) else None
+            AlongAxis(axis) if axis is not None and place in places and self.given(place) else None
             for place in range(len(self.reads))
         )
 
-    def results(self, axis: int, *places: int) -> tuple[Along | None, ...]:
+    def results(self, axis: int, *places: int) -> tuple[AlongAxis | None, ...]:
         """Outputs cut along this axis; all of them where no places are named."""
         wanted = places or range(len(self.makes))
         return tuple(
-            Along(axis) if shape is not None and place in wanted else None for place, shape in enumerate(self.makes)
+            AlongAxis(axis) if shape is not None and place in wanted else None for place, shape in enumerate(self.makes)
         )
 
 

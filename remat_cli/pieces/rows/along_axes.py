@@ -7,7 +7,7 @@ from math import prod
 
 from onnx import TensorProto
 
-from remat_cli.pieces.ways import Along, Call, Row, Total, Way
+from remat_cli.pieces.ways import AlongAxis, Call, Row, Total, Way
 
 
 def along_one(call: Call) -> Iterator[Way]:
@@ -48,13 +48,13 @@ def batch_norm(call: Call) -> Iterator[Way]:
     if call.get("training_mode", 0):
         return
     for axis in range(len(call.read(0))):
-        inputs = (Along(1), *[Along(0)] * 4) if axis == 1 else call.same(axis, 0)
+        inputs = (AlongAxis(1), *[AlongAxis(0)] * 4) if axis == 1 else call.same(axis, 0)
         yield Way(f"axis {axis}", inputs, call.results(axis, 0))
 
 
 def instance_norm(call: Call) -> Iterator[Way]:
     yield Way("axis 0", call.same(0, 0), call.results(0), exact=False)
-    yield Way("axis 1", (Along(1), Along(0), Along(0)), call.results(1), exact=False)
+    yield Way("axis 1", (AlongAxis(1), AlongAxis(0), AlongAxis(0)), call.results(1), exact=False)
 
 
 def reduction(call: Call) -> Iterator[Way]:
@@ -115,10 +115,10 @@ def recurrent(call: Call) -> Iterator[Way]:
         return
     places: dict[int, int] = {0: 1, 4: 0, 5: 1, 6: 1}
     inputs = tuple(
-        Along(places[place]) if place in places and call.given(place) else None for place in range(len(call.reads))
+        AlongAxis(places[place]) if place in places and call.given(place) else None for place in range(len(call.reads))
     )
     made = (2, 1, 1)
-    outputs = tuple(Along(made[place]) if shape is not None else None for place, shape in enumerate(call.makes))
+    outputs = tuple(AlongAxis(made[place]) if shape is not None else None for place, shape in enumerate(call.makes))
     yield Way("batch", inputs, outputs, least=2, exact=False)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remat_cli.pieces.ways import Along, Call, Row, Way
+from remat_cli.pieces.ways import AlongAxis, Call, Row, Way
 
 BATCH, HEADS, QUERIES = 0, 1, 2  # axes where heads are apart
 PAST_KEYS = 4  # the place of the input
@@ -28,25 +28,25 @@ def _attention(call: Call, kind: int, axis: int, places: tuple[int, ...]) -> Way
         inputs[3] = _of_mask(call, kind)
     outputs = (
         *call.results(axis, 0)[:1],
-        *(Along(kind) if shape is not None else None for shape in call.makes[1:]),
+        *(AlongAxis(kind) if shape is not None else None for shape in call.makes[1:]),
     )
     name = ("batch", "heads", "rows")[kind]
     return Way(name, tuple(inputs), outputs, exact=kind != QUERIES, least=ROWS_LEAST if kind == QUERIES else 1)
 
 
-def _of_mask(call: Call, kind: int) -> Along | None:
+def _of_mask(call: Call, kind: int) -> AlongAxis | None:
     """The mask has the last axes of the scores, some of them of length 1."""
     mask = call.read(3)
     axis = kind - (4 - len(mask))
-    return Along(axis) if axis >= 0 and mask[axis] != 1 else None
+    return AlongAxis(axis) if axis >= 0 and mask[axis] != 1 else None
 
 
 def rotary(call: Call) -> Iterator[Way]:
     """Cosines and sines are of each example and place, or picked from a table by places."""
     by_head, picked = len(call.read(0)) == 4, call.given(3)
     for name, axis, of_tables in (("batch", BATCH, 0), ("rows", QUERIES if by_head else 1, 1)):
-        beside = (None, None, Along(of_tables)) if picked else (Along(of_tables), Along(of_tables))
-        yield Way(name, (Along(axis), *beside), call.results(axis))
+        beside = (None, None, AlongAxis(of_tables)) if picked else (AlongAxis(of_tables), AlongAxis(of_tables))
+        yield Way(name, (AlongAxis(axis), *beside), call.results(axis))
     if by_head:
         yield Way("heads", call.same(HEADS, 0), call.results(HEADS))
 

@@ -6,20 +6,20 @@ from collections.abc import Iterator
 from math import prod
 
 from remat_cli.pieces.rows.pointwise import aligned
-from remat_cli.pieces.ways import Along, Call, Row, Shape, Way
+from remat_cli.pieces.ways import AlongAxis, Call, Row, Shape, Way
 
 
 def transpose(call: Call) -> Iterator[Way]:
     perm = call.get("perm") or list(range(len(call.made)))[::-1]
     for made, axis in enumerate(perm):
-        yield Way(f"axis {made}", (Along(axis),), (Along(made),), carries=True)
+        yield Way(f"axis {made}", (AlongAxis(axis),), (AlongAxis(made),), carries=True)
 
 
 def reshape(call: Call) -> Iterator[Way]:
     """An axis survives where as much lies before it as after, and cuts of the one can be cuts of the other."""
     rest = call.same(None)[1:]
     for axis, made in surviving(call.read(0), call.made):
-        yield Way(f"axis {made}", (Along(axis), *rest), (Along(made),), carries=True)
+        yield Way(f"axis {made}", (AlongAxis(axis), *rest), (AlongAxis(made),), carries=True)
 
 
 def surviving(before: Shape, after: Shape) -> Iterator[tuple[int, int]]:
@@ -34,13 +34,13 @@ def surviving(before: Shape, after: Shape) -> Iterator[tuple[int, int]]:
 def expand(call: Call) -> Iterator[Way]:
     for axis, size in enumerate(call.made):
         if size > 1:
-            yield Way(f"axis {axis}", (aligned(call.read(0), call.made, axis), None), (Along(axis),))
+            yield Way(f"axis {axis}", (aligned(call.read(0), call.made, axis), None), (AlongAxis(axis),))
 
 
 def filled(call: Call) -> Iterator[Way]:
     for axis, size in enumerate(call.made):
         if size > 1:
-            yield Way(f"axis {axis}", (None,), (Along(axis),))
+            yield Way(f"axis {axis}", (None,), (AlongAxis(axis),))
 
 
 def concat(call: Call) -> Iterator[Way]:
@@ -93,9 +93,9 @@ def gather(call: Call) -> Iterator[Way]:
     for axis in range(len(data)):
         if axis != own:
             made = axis if axis < own else axis + len(index) - 1
-            yield Way(f"axis {made}", (Along(axis), None), (Along(made),))
+            yield Way(f"axis {made}", (AlongAxis(axis), None), (AlongAxis(made),))
     for axis in range(len(index)):
-        yield Way(f"axis {own + axis}", (None, Along(axis)), (Along(own + axis),))
+        yield Way(f"axis {own + axis}", (None, AlongAxis(axis)), (AlongAxis(own + axis),))
 
 
 def elements(call: Call) -> Iterator[Way]:
@@ -110,7 +110,7 @@ def elements(call: Call) -> Iterator[Way]:
         if axis != own and data[axis] == index[axis]:
             yield Way(f"axis {axis}", call.same(axis, *everything), call.results(axis))
     if len(data) == 1:
-        inputs = (Along(0), Along(0, local=True), *call.same(0, 2)[2:])
+        inputs = (AlongAxis(0), AlongAxis(0, local=True), *call.same(0, 2)[2:])
         yield Way("axis 0", inputs, call.results(0))
 
 
@@ -119,19 +119,19 @@ def squeeze(call: Call) -> Iterator[Way]:
     rest, least = call.same(None)[1:], 1 if call.given(1) else 2
     for axis, made in surviving(call.read(0), call.made):
         if call.read(0)[axis] == call.made[made]:
-            yield Way(f"axis {made}", (Along(axis), *rest), (Along(made),), least=least, carries=True)
+            yield Way(f"axis {made}", (AlongAxis(axis), *rest), (AlongAxis(made),), least=least, carries=True)
 
 
 def flatten(call: Call) -> Iterator[Way]:
     """The first axis stays the first."""
     if call.get("axis", 1) and call.read(0) and call.read(0)[0] > 1:
-        yield Way("axis 0", (Along(0),), (Along(0),), carries=True)
+        yield Way("axis 0", (AlongAxis(0),), (AlongAxis(0),), carries=True)
 
 
 def blocks(call: Call) -> Iterator[Way]:
     """DepthToSpace and SpaceToDepth: images, and rows of blocks."""
     for axis in (0, 2, 3):
-        yield Way(f"axis {axis}", (Along(axis),), (Along(axis),))
+        yield Way(f"axis {axis}", (AlongAxis(axis),), (AlongAxis(axis),))
 
 
 def resize(call: Call) -> Iterator[Way]:

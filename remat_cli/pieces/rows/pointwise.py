@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remat_cli.pieces.ways import Along, Call, Row, Shape, Way
+from remat_cli.pieces.ways import AlongAxis, Call, Row, Shape, Way
 
 
-def aligned(shape: Shape | None, out: Shape, axis: int) -> Along | None:
+def aligned(shape: Shape | None, out: Shape, axis: int) -> AlongAxis | None:
     """The input's axis under the output's, if it is not spread along that."""
     if shape is None:
         return None
     own = axis - (len(out) - len(shape))
-    return Along(own) if own >= 0 and shape[own] == out[axis] and out[axis] > 1 else None
+    return AlongAxis(own) if own >= 0 and shape[own] == out[axis] and out[axis] > 1 else None
 
 
 def pointwise(call: Call) -> Iterator[Way]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from remat_cli.pieces.rows.pointwise import aligned
-from remat_cli.pieces.ways import Along, Call, Row, Total, Way
+from remat_cli.pieces.ways import AlongAxis, Call, Row, Total, Way
 
 ROWS_LEAST = 2  # the kernel for a single row is another, with other bits
 
@@ -28,10 +28,10 @@ def _product(call: Call, trans_a: int, trans_b: int) -> Iterator[Way]:
     last = len(out) - 1
     single = ROWS_LEAST if out[last - 1] == 1 else 1  # all rows of `a` are those of one product, where `b` has no more
     for axis in range(last - 1):
-        yield Way(f"axis {axis}", (aligned(a, out, axis), aligned(b, out, axis)), (Along(axis),), least=single)
-    yield Way(f"axis {last - 1}", (Along(rows), None), (Along(last - 1),), least=ROWS_LEAST)
-    yield Way(f"axis {last}", (None, Along(columns)), (Along(last),), exact=False)
-    yield Way("sum", (Along(inner_a), Along(inner_b)), (None,), Total(), exact=False)
+        yield Way(f"axis {axis}", (aligned(a, out, axis), aligned(b, out, axis)), (AlongAxis(axis),), least=single)
+    yield Way(f"axis {last - 1}", (AlongAxis(rows), None), (AlongAxis(last - 1),), least=ROWS_LEAST)
+    yield Way(f"axis {last}", (None, AlongAxis(columns)), (AlongAxis(last),), exact=False)
+    yield Way("sum", (AlongAxis(inner_a), AlongAxis(inner_b)), (None,), Total(), exact=False)
 
 
 def gemm(call: Call) -> Iterator[Way]:
@@ -41,10 +41,10 @@ def gemm(call: Call) -> Iterator[Way]:
     more = (None,) * (len(call.reads) - 2)
     by_row = (aligned(added, call.made, 0),) if more else ()
     by_column = (aligned(added, call.made, 1),) if more else ()
-    yield Way("axis 0", (Along(rows), None, *by_row), (Along(0),), least=ROWS_LEAST)
-    yield Way("axis 1", (None, Along(columns), *by_column), (Along(1),), exact=False)
+    yield Way("axis 0", (AlongAxis(rows), None, *by_row), (AlongAxis(0),), least=ROWS_LEAST)
+    yield Way("axis 1", (None, AlongAxis(columns), *by_column), (AlongAxis(1),), exact=False)
     if call.get("alpha", 1.0) == 1.0:
-        yield Way("sum", (Along(inner_a), Along(inner_b), *more), (None,), Total(through=2), exact=False)
+        yield Way("sum", (AlongAxis(inner_a), AlongAxis(inner_b), *more), (None,), Total(through=2), exact=False)
 
 
 def einsum(call: Call) -> Iterator[Way]:
@@ -55,10 +55,10 @@ def einsum(call: Call) -> Iterator[Way]:
     if not arrow or "." in equation or any(len(set(term)) < len(term) for term in (*terms, made)):
         return
     for letter in dict.fromkeys(reads.replace(",", "")):
-        inputs = tuple(Along(term.index(letter)) if letter in term else None for term in terms)
+        inputs = tuple(AlongAxis(term.index(letter)) if letter in term else None for term in terms)
         if letter in made:
             axis = made.index(letter)
-            yield Way(f"axis {axis}", inputs, (Along(axis),), exact=False)
+            yield Way(f"axis {axis}", inputs, (AlongAxis(axis),), exact=False)
         else:
             yield Way(f"sum {letter}", inputs, (None,), Total(), exact=False)
 

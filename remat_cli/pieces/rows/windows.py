@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remat_cli.pieces.ways import Along, Call, Row, Shape, Slide, Way
+from remat_cli.pieces.ways import AlongAxis, Call, Row, Shape, Slide, Way
 
 CHANNELS = 1
 
@@ -13,7 +13,7 @@ def conv(call: Call) -> Iterator[Way]:
     summand = (3,) if len(call.reads) > 3 else ()  # of a fused one
     yield Way("axis 0", call.same(0, 0, *summand), call.results(0))
     if call.get("group", 1) == 1:
-        inputs = (None, Along(0), *call.same(0, 2)[2:3], *call.same(CHANNELS, *summand)[3:])
+        inputs = (None, AlongAxis(0), *call.same(0, 2)[2:3], *call.same(CHANNELS, *summand)[3:])
         yield Way("axis 1", inputs, call.results(CHANNELS), exact=False)
     for axis, slide in _slides(call, call.read(1)[2:]):
         yield Way(f"axis {axis}", call.same(axis, 0, *summand), call.results(axis), slide=slide)
@@ -22,7 +22,7 @@ def conv(call: Call) -> Iterator[Way]:
 def conv_transpose(call: Call) -> Iterator[Way]:
     yield Way("axis 0", call.same(0, 0), call.results(0))
     if call.get("group", 1) == 1:
-        yield Way("axis 1", (None, Along(1), *call.same(0, 2)[2:]), call.results(CHANNELS), exact=False)
+        yield Way("axis 1", (None, AlongAxis(1), *call.same(0, 2)[2:]), call.results(CHANNELS), exact=False)
     if not call.get("output_shape"):
         for axis, slide in _slides(call, call.read(1)[2:], transposed=True):
             yield Way(f"axis {axis}", call.same(axis, 0), call.results(axis), slide=slide)
@@ -32,7 +32,7 @@ def pool(call: Call) -> Iterator[Way]:
     """Indices, if asked for, count from the beginning of the piece: along images and channels they are local."""
     indexed = len(call.makes) > 1 and call.makes[1] is not None
     for axis in (0, CHANNELS):
-        outputs = (Along(axis), Along(axis, local=True)) if indexed else call.results(axis)
+        outputs = (AlongAxis(axis), AlongAxis(axis, local=True)) if indexed else call.results(axis)
         yield Way(f"axis {axis}", call.same(axis, 0), outputs)
     if not indexed and not call.get("ceil_mode", 0):
         for axis, slide in _slides(call, tuple(call.get("kernel_shape"))):
@@ -43,7 +43,7 @@ def unpool(call: Call) -> Iterator[Way]:
     if call.given(2):
         return
     for axis in (0, CHANNELS):
-        yield Way(f"axis {axis}", (Along(axis), Along(axis, local=True)), call.results(axis))
+        yield Way(f"axis {axis}", (AlongAxis(axis), AlongAxis(axis, local=True)), call.results(axis))
 
 
 def global_pool(call: Call) -> Iterator[Way]:
