@@ -35,7 +35,6 @@ from solvers.problem import Grounds, Limits, Problem, Status
 
 # from this many nodes on one pivot is tried first: it often gives as much as several, in a tenth of the time
 _LARGE = 2000
-_PEAKS = 20  # peaks off the path added in a round
 # rounds before a unit chain's bound is counted, because only a relaxation's proof can become a certificate
 _COUNTED = 2
 _WEIGHED = 100_000  # columns of the relaxations, all together, in which other pivots are tried
@@ -227,7 +226,7 @@ class BoundSearch:
         for step in over[np.argsort(-memory[over], kind="stable")].tolist():
             index = int(order[step])
             if not windows.is_sure(index) and index not in self.peaks:
-                if len(peaks) < _PEAKS:
+                if len(peaks) < ADDED:
                     peaks.add(index)
                 continue
             if len(windows.pivots) - len(self.windows.pivots) >= ADDED:

@@ -17,13 +17,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush
 
+from solvers.methods.exact.cuts import SMALL
 from solvers.orders.blocks import Blocks
 from solvers.orders.bounds import Held, list_needs, needs
 from solvers.pebbles.copies import needed
 from solvers.problem import RESIDENT, Node, Problem
 
 _STATES = 150  # sets of values looked at for one node
-_IGNORED = 1000  # values of at most that part of the budget are in no set
 _NODES = 100  # that need most for themselves, of which moments are sought
 _WIDE = 0.3  # share of the room that these need, at least
 _KEPT = 8  # moments that take most
@@ -84,7 +84,7 @@ def list_moments(problem: Problem, budget: int) -> list[Moment]:
     own = list_needs(problem)
     least = problem.resident + (budget - problem.resident) * _WIDE
     wide = [index for index, bytes_needed in enumerate(own) if bytes_needed >= least]
-    search, found = _Search(problem, budget // _IGNORED), dict[tuple[int, int], Moment]()
+    search, found = _Search(problem, int(SMALL * budget)), dict[tuple[int, int], Moment]()
     for index in sorted(wide, key=lambda index: (-own[index], index))[:_NODES]:
         moment = search.run(index)
         if moment is not None and moment.taken > own[index]:

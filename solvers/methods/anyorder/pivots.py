@@ -16,9 +16,9 @@ from itertools import islice
 from solvers.pebbles.copies import needed
 from solvers.problem import Problem
 
-_TRIED = 10  # nodes that need most for themselves, and as many where the order as given needs most
-_FURTHER = 10  # of these, the best alone first, that are tried beside those chosen
-_MOST = 8  # pivots at the beginning
+# nodes that need most for themselves, as many where the order as given needs most, and as many, the best alone first,
+# that are tried beside those chosen
+_TRIED = 10
 _MANY = 1.1  # times as much must those given say to stay
 _TINY = 1e-6  # share of the least cost below which a rise is none
 _GAIN = 0.01  # share of the rise so far that a further pivot must add
@@ -67,11 +67,10 @@ class PivotChoice:
 
     def _grow(self, pivots: Pivots, candidates: Sequence[int], ancestors: Sequence[int]) -> Pivots:
         """The pivots with the candidate that adds most, if that is enough."""
-        if len(pivots) < _MOST:
-            others = (node for node in candidates if node not in pivots)
-            near = (n for n in others if all((ancestors[n] >> p | ancestors[p] >> n) & 1 for p in pivots))
-            for node in islice(near, _FURTHER):
-                self._try(tuple(sorted((*pivots, node))))
+        others = (node for node in candidates if node not in pivots)
+        near = (n for n in others if all((ancestors[n] >> p | ancestors[p] >> n) & 1 for p in pivots))
+        for node in islice(near, _TRIED):
+            self._try(tuple(sorted((*pivots, node))))
         best = self._best()
         return best if self._rise(best) > (1 + _GAIN) * max(0.0, self._rise(pivots)) else pivots
 

@@ -25,7 +25,7 @@ MANY = 200
 def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """Moments of every node, with all values in their sets."""
     monkeypatch.setattr(moments, "_WIDE", 0.0)
-    monkeypatch.setattr(moments, "_IGNORED", 1 << 60)
+    monkeypatch.setattr(moments, "SMALL", 0.0)
 
 
 def drawn(random: Random) -> tuple[Problem, int, int]:
