@@ -34,7 +34,7 @@ def reorder(local: LocalSearch, order: Sequence[int], number: int, moves: int, c
     return found
 
 
-class Along:
+class WalksAlong:
     """One order to walk along. `origin`: of all that comes of it."""
 
     def __init__(self, problem: Problem, order: Sequence[int], origin: int) -> None:
@@ -63,7 +63,7 @@ class Afresh:
         """What comes of the best walk, whether it fits or not."""
         asked = self.asked
         first = reorder(self.local, self.begins[number % 2], number, asked.moves // 2, asked.limits.clock)
-        along, limits = Along(asked.problem, first, 0), asked.aside()
+        along, limits = WalksAlong(asked.problem, first, 0), asked.aside()
         orders = (np.array(first, np.int64), *(along.walk(asked.budget, rule, limits) for rule in self.rules))
         known = [one for one in map(asked.best.weigh, orders) if one is not None]
         return min(known, key=lambda one: (max(0, one.peak - asked.budget), one.cost)).order

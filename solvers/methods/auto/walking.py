@@ -13,7 +13,7 @@ import numpy as np
 from solvers.annealing.local import LocalSearch
 from solvers.clock import LOOK_MOVES
 from solvers.methods.auto.operator import Offer, Operator, Step
-from solvers.methods.auto.origins import Along, reorder, some_rules
+from solvers.methods.auto.origins import WalksAlong, reorder, some_rules
 from solvers.methods.auto.pool import Contender
 from solvers.methods.auto.question import SearchQuestion
 from solvers.orders.evict import Rule
@@ -34,14 +34,14 @@ class EvictionWalks(Operator):
         reads = sum(len(node.reads) for node in asked.problem.nodes)
         super().__init__(asked, LOOK_MOVES * (len(asked.given) + reads))
         self.walks = self._walks()
-        self.next: tuple[Along, Rule] | None = next(self.walks)
+        self.next: tuple[WalksAlong, Rule] | None = next(self.walks)
 
-    def _walks(self) -> Iterator[tuple[Along, Rule]]:
+    def _walks(self) -> Iterator[tuple[WalksAlong, Rule]]:
         asked = self.asked
         first, *others = some_rules(len(asked.given))
-        ways: list[Along] = []
+        ways: list[WalksAlong] = []
         for order, by in self._orders():
-            ways.append(Along(asked.problem, order, asked.pool.new_origin()))
+            ways.append(WalksAlong(asked.problem, order, asked.pool.new_origin()))
             asked.pool.offer(np.array(order, np.int64), by, ways[-1].origin)
             yield ways[-1], first
         yield from product(ways, others)
