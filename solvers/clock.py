@@ -69,6 +69,7 @@ class Clock:
     begun: float = field(default_factory=_now)
     work: Work = field(default_factory=Work)
     most: int | None = None  # of it, if it is limited
+    enough: Callable[[], bool] = _never  # says that no further step need begin
 
     def elapsed(self) -> float:
         return monotonic() - self.begun
@@ -78,7 +79,7 @@ class Clock:
 
     def over(self) -> bool:
         """Whether no further step may begin."""
-        return self.interrupts() or self.worn()
+        return self.interrupts() or self.worn() or self.enough()
 
     def interrupts(self) -> bool:
         """Whether a step that is under way must end at once: time is up, or somebody has had enough."""
@@ -134,12 +135,13 @@ class Clock:
         return self.within(self.left() - part * self.elapsed())
 
     def timed(self) -> Clock:
-        """The same without a limit of work: for what goes on beside the work that is counted."""
-        return replace(self, work=Work(), most=None)
+        """The same without a limit of work: for what goes on beside the work that is counted. Whether that is enough by
+        now is not its concern: it would hear of it at any moment."""
+        return replace(self, work=Work(), most=None, enough=_never)
 
     def within(self, seconds: float) -> Clock:
         """From now on for so many seconds, or to the end of this clock if that comes first."""
-        return Clock(max(0.0, min(seconds, self.left())), self.stopped, work=self.work, most=self.most)
+        return replace(self, seconds=max(0.0, min(seconds, self.left())), begun=monotonic())
 
     def share(self, part: float) -> Clock:
         """From now on for that part of what is left."""
@@ -167,6 +169,14 @@ class Clock:
     def apart(self, part: float) -> Clock:
         """With a counter of its own for that part of all the work: what others do meanwhile is not counted."""
         return self if self.most is None else replace(self, work=Work(), most=int(self.most * part))
+
+    def until(self, enough: Callable[[], bool]) -> Clock:
+        """This clock, under which no step begins once that is so. Where work is limited a step that is under way is not
+        interrupted: how far it had come would depend on the machine."""
+        if self.most is None:
+            return self.unless(enough)
+        before = self.enough
+        return replace(self, enough=lambda: before() or enough())
 
     def unless(self, stopped: Callable[[], bool]) -> Clock:
         """This clock, which hears one more stop."""

@@ -155,3 +155,13 @@ def test_the_least_peak_within_a_limit_of_work_is_found_alike(moves: int, monkey
     soon = searched()
     monkeypatch.setattr(scip.Solving, "wait", wait_late)
     assert searched() == soon
+
+
+def test_enough_lets_no_step_begin_and_interrupts_none_where_work_is_limited() -> None:
+    """How far a step had come would be chance."""
+    counted, timed = limited(moves=10).until(lambda: True), Clock(10.0).until(lambda: True)
+    assert counted.over()
+    assert not counted.interrupts()
+    assert counted.share(0.5).over()
+    assert not counted.timed().over()  # what goes on beside hears of it at no moment
+    assert timed.interrupts()

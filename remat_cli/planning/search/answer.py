@@ -239,7 +239,7 @@ def answer(
     """
     settled = reorder is not None or METHODS[method].own_order
     heard = _Heard(limits.report, enough)
-    limits = replace(limits, report=heard.hear, clock=limits.clock.unless(heard.is_enough))
+    limits = replace(limits, report=heard.hear, clock=limits.clock.until(heard.is_enough))
     limits = heard.half(limits) if hurried else limits
     first: Answer | None = None
     for again in (bool(reorder) and not METHODS[method].own_order,) if settled else (False, True):
@@ -283,7 +283,7 @@ class _Heard:
     def half(self, limits: Limits) -> Limits:
         """The same limits, but the search ends at half the time unless a plan is known by then."""
         clock = limits.clock.share(ORDER_SHARE)
-        return replace(limits, clock=limits.clock.unless(lambda: not self.planned and clock.over()))
+        return replace(limits, clock=limits.clock.until(lambda: not self.planned and clock.over()))
 
 
 def _smaller(first: Answer, second: Answer) -> Answer:

@@ -138,4 +138,4 @@ def _until(limits: Limits, most: float) -> Limits:
         cheap = progress.cost is not None and progress.cost <= most
         known[0] = known[0] or cheap or (progress.bound is not None and progress.bound > most)
 
-    return replace(limits, report=report, clock=limits.clock.unless(lambda: known[0]))
+    return replace(limits, report=report, clock=limits.clock.until(lambda: known[0]))
