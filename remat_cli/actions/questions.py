@@ -79,6 +79,10 @@ class Question:
         }
         return {name: value for name, value in said.items() if value is not None}
 
+    def allows(self, found: Answer) -> bool:
+        """Whether the plan takes no longer than may be."""
+        return self.max_overhead is None or (found.overhead or 0.0) <= self.max_overhead
+
     def worth(self, found: Answer) -> tuple[int, int]:
         """What is to be least, and then the other."""
         return (found.cost, found.budget) if self.minimize == "cost" else (found.budget, found.cost)

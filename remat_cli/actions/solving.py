@@ -69,6 +69,7 @@ def ask(
         subject = as_fused(subject)
     budget, known = budget_of(subject, question), so_far or SoFar()
     known.words, known.budgeted = _words(question, subject), question.budget is not None
+    known.allows = question.allows
     if question.budget and too_small(subject, budget, question.session):
         return known.worded(refused(subject, budget, question.method, limits, question.session))
     searching = question.minimize == "cost" and question.budget is not None and takes_plans(question.method)
@@ -229,8 +230,8 @@ def best_by_now(question: Question, known: SoFar, limits: Limits) -> Answer | No
     if known.found is not None or (known.refused is not None and known.plan is None):
         return known.found or known.refused
     latest = None if known.order is None else _as_it_runs(*known.order, question, limits)
-    plans = [one for one in (latest and known.worded(latest), known.plan) if one is not None]
-    return min(plans, key=lambda one: one.overhead or 0.0, default=None)
+    plans = [one for one in (latest and known.worded(latest), known.plan) if one is not None and question.allows(one)]
+    return min(plans, key=question.worth, default=None)
 
 
 def _as_it_runs(subject: Subject, progress: Progress, question: Question, limits: Limits) -> Answer | None:

@@ -21,6 +21,7 @@ class SoFar:
     with what it is an order of. `plan`: the latest that is known to fit; `refused`: a proved no, while a budget that is
     enough is still looked for. `found`: the answer, of which only the proof of its bounds follows.
 
+    `allows`: whether a plan keeps to what was asked besides a budget: one that takes longer than may be is no answer.
     `words`: what answers say of the question. `budgeted`: whether a budget was asked for; else a plan's answer has what
     the plan holds. `times`: what each part took.
 
@@ -33,6 +34,7 @@ class SoFar:
     plan: Answer | None = None
     refused: Answer | None = None
     found: Answer | None = None
+    allows: Callable[[Answer], bool] = lambda _: True
     words: Mapping[str, Any] = field(default_factory=dict)
     budgeted: bool = True
     times: PartTimes = field(default_factory=PartTimes)
@@ -40,10 +42,10 @@ class SoFar:
     tell: Callable[[Progress], None] = lambda _: None
 
     def keep(self, found: Answer) -> None:
-        """Keep a plan that fits, or a proved no."""
-        if found.found:
+        """Keep a plan that fits, if it is allowed, or a proved no."""
+        if found.found and self.allows(found):
             self.plan = self.worded(found)
-        else:
+        elif not found.found:
             self.refused = self.worded(found)
 
     def worded(self, found: Answer) -> Answer:
