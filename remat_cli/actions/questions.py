@@ -80,8 +80,8 @@ class Question:
         return {name: value for name, value in said.items() if value is not None}
 
     def allows(self, found: Answer) -> bool:
-        """Whether the plan takes no longer than may be."""
-        return self.max_overhead is None or (found.overhead or 0.0) <= self.max_overhead
+        """Whether the plan takes no longer than may be, but for a nanosecond of rounding."""
+        return self.max_overhead is None or found.time <= found.baseline.cost * (1 + self.max_overhead) + 1
 
     def worth(self, found: Answer) -> tuple[int, int]:
         """What is to be least, and then the other."""

@@ -41,8 +41,7 @@ def least_held(request: PlanRequest, by_cost: Solver, max_overhead: float | None
         live = replace(live, solver=partial(solver, max_overhead=least))
         again = yield from cheapest(replace(live, limits=request.time.least_live()))
         best = again if again.found and _time(again) <= _allowed(again, max_overhead) else unproved(best)
-    slow = max_overhead is not None and _time(best) > _allowed(best, max_overhead)
-    if as_is is not None and (not best.found or slow or as_is.held < best.held):
+    if as_is is not None and (not best.found or as_is.held < best.held):
         best = _with_bounds_of(best if as_is.subject.nodes == best.subject.nodes else unproved(best), as_is)
     if not best.found or request.subject.graph is None:
         return replace(best, limits=request.limits)
