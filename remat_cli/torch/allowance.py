@@ -15,6 +15,7 @@ from remat_cli.model.quantities import Budget, parse_budget
 from remat_cli.torch.beside import Beside, bytes_beside, state_to_come
 from remat_cli.torch.device_memory import usable_bytes
 from remat_cli.torch.lowering import Lowered
+from remat_cli.torch.metering import Meter
 from remat_cli.torch.reading import tensors_of
 from remat_cli.torch.sharing import GraphRoom
 from remat_cli.torch.wrapped import bucket_bytes
@@ -26,12 +27,14 @@ FIT = "fit"
 @dataclass(slots=True)
 class Allowance:
     """`budget`: None for the device's free memory. `beside`: bytes that others hold throughout. `earlier`: the most
-    bytes of gradients that a step was seen to begin with, as where they are accumulated. `buckets`: the bytes in which
-    ranks gather their gradients. `told`: the user said what is held besides."""
+    bytes of gradients that a step was seen to begin with, as where they are accumulated. `given`: what graphs were given,
+    weights among it. `buckets`: the bytes in which ranks gather the gradients of these weights. `told`: the user said
+    what is held besides."""
 
     budget: Budget | None
     beside: int = 0
     earlier: int = 0
+    given: Meter = field(default_factory=Meter)
     buckets: int = 0
     told: bool = False
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
@@ -39,9 +42,15 @@ class Allowance:
     def look_ahead(self, given: Sequence[Any]) -> None:
         """Leave room for the buckets of these tensors' gradients, and for what optimizers of them will hold, where
         nobody said what is held besides."""
-        self.buckets = max(self.buckets, bucket_bytes(given))
+        self.look_at_buckets(given)
         if self.budget is None and not self.told:
             self.beside = state_to_come(given)
+
+    def look_at_buckets(self, given: Sequence[Any]) -> None:
+        """Count the buckets of all weights that graphs are given. A graph may be compiled with tensors that stand for
+        the weights; a run has those themselves."""
+        self.given.watch(given)
+        self.buckets = bucket_bytes(self.given)
 
     def bytes(self, whole: int, held: int) -> int:
         """The limit for graphs that hold `whole` bytes as written, `held` of which are there already."""

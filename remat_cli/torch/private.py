@@ -121,6 +121,11 @@ def stages_of(schedule: Any) -> list[Any]:
     return [*getattr(schedule, "_stages", ()), getattr(schedule, "_stage", None)]
 
 
+def microbatches_of(schedule: Any) -> tuple[int, int]:
+    """How many losses a schedule has of the microbatches of its step, and how many of these there are."""
+    return len(schedule._internal_losses), int(schedule._n_microbatches)
+
+
 def identity_of(storage: Any) -> int:
     """A number that no other living storage has."""
     return int(storage._cdata)

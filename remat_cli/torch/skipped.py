@@ -26,6 +26,7 @@ MODULE = re.compile(r"Developer debug context: (.*)")
 LEFT = re.compile(r"Developer debug context: frame skipped: (.*)")  # FUNCTION (FILE line NUMBER)
 SKIPPED = re.compile(r"Developer debug context: module: (torch\.[a-z]\S*), qualname: (\S+),")  # of a function of torch
 DISABLED = re.compile(r"Skip \w+ `torch.compiler.disable\(\)`d function[\s\S]*context: <function (\S+) at")
+WRAPPER = "DistributedDataParallel"  # what breaks the graph in it holds nothing that the wrapped module makes
 INSIDE = "break inside torch: "  # how a reason of ours begins
 
 _backends: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -83,6 +84,8 @@ def _inside(reason: Any) -> str:
     why = reason.reason.splitlines()[0]
     if why.startswith(HOOKED):  # torch counts it besides
         return ""
+    if WRAPPER in reason.reason or any("/nn/parallel/" in frame.filename for frame in stack):
+        return ""
     return f"{INSIDE}{stack[0].filename} line {stack[0].lineno} calls, for torch's own code breaks the graph ({why})"
 
 
@@ -97,6 +100,8 @@ def _words(reason: str) -> str:
     if reason.startswith(INSIDE):
         return f"remat: torch.compile leaves to eager what {reason.removeprefix(INSIDE)}: no budget holds there"
     if found := SKIPPED.search(reason) or DISABLED.search(reason):
+        if WRAPPER in reason:
+            return ""
         return f"remat: torch.compile leaves {'.'.join(found.groups())} to eager: no budget holds there"
     if reason.startswith(RECURRENT):
         module = MODULE.search(reason)

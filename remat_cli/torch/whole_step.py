@@ -2,8 +2,8 @@
 
 In the first step every op is metered. Where several graphs together held more than the budget, each gets a room
 (`sharing.py`) and torch.compile begins anew, once. A step that begins with more gradients of earlier batches than any
-before it is observed as the first was, and so is the one after a step in which more forward passes waited at once, as
-where a pipeline has microbatches on their way.
+before it is observed as the first was, and so is the one after a step of more runs, as where a pipeline has
+microbatches on their way.
 
 Invariant: it only observes, and never changes what a graph computes.
 """
@@ -27,7 +27,7 @@ from remat_cli.torch.pending import Run
 from remat_cli.torch.private import at_the_end_of_backward, disable
 from remat_cli.torch.reading import plain_tensors_of
 from remat_cli.torch.sharing import ForwardRun, GraphRoom, Need, divide, held_by_order, need_of, unforeseen, whole_peak
-from remat_cli.torch.wrapped import around, held_by, named
+from remat_cli.torch.wrapped import around, held_by, named, under_way
 from remat_cli.units import show_bytes
 
 NOTHING = Need()  # for a graph without a plan
@@ -45,11 +45,12 @@ class WholeStep:
     needs: list[Need] = field(default_factory=list)
     # graph -> the number of its ops, and its room
     rooms: dict[int, tuple[int, GraphRoom]] = field(default_factory=dict)
-    divided: tuple[int, int] = (0, 0)  # the budget that was divided into them, and how many runs waited at most
+    divided: tuple[int, int] = (0, 0)  # the budget that was divided into them, and how many runs the step had
     calls: list[ForwardRun] = field(default_factory=list)
     waiting: list[Run] = field(default_factory=list)
-    deepest: int = 0  # the most that were waiting at once while a step was observed
-    deeper: bool = False  # whether more were since then
+    passed: int = 0  # runs of this step whose backward passes have begun
+    most: int = 0  # the most runs of a step that was observed
+    longer: bool = False  # whether a step had more since then
     # messages about single graphs, which are dropped if the graphs together fit
     over: list[str] = field(default_factory=list)
     given: Meter = field(default_factory=Meter)  # tensors that no graph made
@@ -57,7 +58,7 @@ class WholeStep:
     around: list[Any] = field(default_factory=list)  # what divides the weights among ranks
     allowed: int | None = None  # bytes that the newest graph may hold, if its plan keeps to them
     earlier: Meter = field(default_factory=Meter)  # gradients that were there when its forward passes began
-    grown: bool = False  # whether these, or what waits at once, are more than in any step before
+    grown: bool = False  # whether these, or the runs of a step, are more than in any step before
 
     def add_graph(self) -> int:
         """The number of a graph that is about to be compiled."""
@@ -89,25 +90,33 @@ class WholeStep:
     def begin_forward(self, graph: int, arguments: list[Any]) -> None:
         """The graph's forward pass begins; its backward pass is to come."""
         self.waiting = [run for run in self.waiting if not run.over]
-        if self.deeper and not self.waiting:
-            self.grown = True
-            self._observe_again()
+        if not self._goes_on():
+            self.passed = 0
+            if self.longer:
+                self.grown = True
+                self._observe_again()
         self._look_at_gradients(arguments)
         place = None if self.settled else len(self.calls)
         if place is not None:
+            self.allowance.look_at_buckets(arguments)
             self.around = self.around or around(arguments)
             self._look_beside(arguments)
             self.calls.append(ForwardRun(graph, tuple(run.graph for run in self._observed())))
         self.waiting.append(Run(graph, arguments, place))
+        runs = len(self.waiting) + self.passed
         if self.settled:
-            self.deeper = self.deeper or len(self.waiting) > self.deepest
+            self.longer = self.longer or runs > self.most
         else:
-            self.deepest = max(self.deepest, len(self.waiting))
+            self.most = max(self.most, runs)
 
     def end_forward(self, saved: list[Any]) -> None:
         """The forward pass that began last is over."""
         if self.waiting:
             self.waiting[-1].end(saved)
+
+    def _goes_on(self) -> bool:
+        """Whether a run that begins belongs to the same step as the one before it."""
+        return bool(self.waiting) or under_way(self.around)
 
     def _observed(self) -> list[Run]:
         return [run for run in self.waiting if run.place is not None]
@@ -119,7 +128,9 @@ class WholeStep:
         self.meter.made(tensors)
 
     def _look_at_gradients(self, arguments: list[Any]) -> None:
-        """Gradients of earlier batches are held besides the graphs."""
+        """Gradients of earlier batches are held besides the graphs; those of this step are in its memory."""
+        if self.passed:
+            return
         held = [x.grad for x in arguments if isinstance(x, torch.Tensor) and x.is_leaf and x.grad is not None]
         if not held:
             return
@@ -137,6 +148,7 @@ class WholeStep:
         run = next((run for run in own if run.saved_any(arguments)), own[0] if own else None)
         if run is not None:
             self.waiting.remove(run)
+            self.passed += 1
         if self.settled:
             return
         self._look_beside([])
@@ -154,14 +166,14 @@ class WholeStep:
 
     def _end(self) -> None:
         """The backward pass of the whole step is over."""
-        if self.settled or self._observed() or not self.calls:
+        if self.settled or self._observed() or not self.calls or under_way(self.around):
             return
         self.settled = True
         given, held = self.given.peak, self.meter.peak
         beside = unforeseen(self.needs, self.calls, given, held)
-        budget, depth = self.divided
+        budget, runs = self.divided
         grown, self.grown = self.grown, False
-        if anew := grown or self.deepest > depth:
+        if anew := grown or self.most > runs:
             whole = whole_peak(self.needs, self.calls, given) + beside
             budget = self.allowance.bytes(whole, self.meter.count())
         if len(self.calls) == 1 and not self.around:
@@ -179,7 +191,7 @@ class WholeStep:
         elif held > budget:
             if anew:
                 self.rooms = {}
-            self.divided = budget, self.deepest
+            self.divided = budget, self.most
             self._divide(given, budget - beside, self._over(held, budget))
 
     def _over(self, held: int, budget: int) -> str:
@@ -208,7 +220,7 @@ class WholeStep:
         self.again()
 
     def _observe_again(self) -> None:
-        self.settled = self.deeper = False
+        self.settled = self.longer = False
         self.meter = Meter()
         self.given, self.left = Meter(), Meter()
         self.calls, self.over, self.around = [], [], []

@@ -14,18 +14,18 @@ from torch import distributed, nn
 
 from remat_cli.torch.beside import living
 from remat_cli.torch.metering import Meter
-from remat_cli.torch.private import kinds_of_pipelines, stages_of, state_of_shards
+from remat_cli.torch.private import kinds_of_pipelines, microbatches_of, stages_of, state_of_shards
 
 HOLDING = ("torch.distributed.fsdp", "torch.distributed.pipelining")  # where the classes live that hold tensors
 
 
-def bucket_bytes(given: Sequence[Any]) -> int:
-    """The bytes of the buckets in which DistributedDataParallel gathers the gradients of these parameters."""
+def bucket_bytes(given: Meter) -> int:
+    """The bytes of the buckets in which DistributedDataParallel gathers the gradients of parameters among these."""
     if not distributed.is_available() or not distributed.is_initialized():
         return 0
     wrappers = living(nn.parallel.DistributedDataParallel)
-    reduced = {id(p): p.nbytes for one in wrappers for p in one.module.parameters() if p.requires_grad}
-    return sum(reduced.pop(id(tensor), 0) for tensor in given)
+    reduced = {id(p): p for one in wrappers for p in one.module.parameters() if p.requires_grad}
+    return sum(p.nbytes for p in reduced.values() if given.knows(p))
 
 
 def around(given: Sequence[Any]) -> list[Any]:
@@ -39,6 +39,14 @@ def around(given: Sequence[Any]) -> list[Any]:
     stages, schedules = ([one for kind in kinds for one in living(kind)] for kinds in kinds_of_pipelines())
     own = [stage for stage in stages if meter.part(list(stage.submod.parameters()))]
     return [*found, *own, *(one for one in schedules if any(stage in own for stage in stages_of(one)))]
+
+
+def under_way(holding: Sequence[Any]) -> bool:
+    """Whether the step of a pipeline goes on, also where nothing waits on this rank: on its last stage each microbatch
+    may be over before the next one comes."""
+    _, kinds = kinds_of_pipelines()
+    found = [microbatches_of(one) for one in holding if isinstance(one, kinds)]
+    return any(0 < passed < count for passed, count in found)
 
 
 def named(holding: Sequence[Any]) -> str:

@@ -16,9 +16,9 @@ from remat_cli.torch.backend import Backend
 from remat_cli.torch.metering import Meter
 from tests.torch.allocator import allocated
 from tests.torch.steps import backend
-from tests.torch.test_ranks import Block
+from tests.torch.test_ranks import Block, alone  # noqa: F401  a fixture
 
-MICROBATCHES = 4
+MICROBATCHES, LAYERS = 4, 4
 
 
 class Stage(nn.Sequential):
@@ -87,33 +87,64 @@ def test_all_that_is_on_its_way_keeps_to_the_budget(schedule: Any) -> None:
             assert "runs of the graph" in said[0]
 
 
-def pipe(number: int, kind: str, place: str) -> None:
-    """One of two stages: its gradients, what it held in its last step by the allocator and the meter, what was said."""
+@pytest.mark.usefixtures("alone")
+def test_a_stage_on_which_nothing_waits_is_observed_until_its_last_microbatch() -> None:
+    """Outputs and losses of all of them are held at the end: the allocator is the witness, to four bytes a loss."""
+    from torch.distributed import pipelining
+
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    module, x, y = nn.Sequential(Block(64)), torch.randn(1024, 64), torch.randn(1024, 64)
+    asked = backend("1GB")
+    module.compile(backend=asked, dynamic=False)
+    stage = pipelining.PipelineStage(module, 0, 1, torch.device("cpu"))
+    schedule = pipelining.Schedule1F1B(stage, MICROBATCHES, loss_fn=nn.functional.mse_loss)
+
+    def step() -> None:
+        module.zero_grad()
+        schedule.step(x, target=y, losses=[])
+
+    for _ in range(3):
+        step()
+    assert len(asked.step.calls) >= MICROBATCHES  # torch looks at the shapes before the first
+    module.zero_grad()
+    held = sum(p.nbytes for p in module.parameters()) + x.nbytes + allocated(step)
+    assert held == pytest.approx(asked.step.meter.peak, abs=4 * MICROBATCHES)
+    assert asked.step.allowance.earlier == 0
+
+
+def pipe(number: int, kind: str, world: int, place: str) -> None:
+    """One rank: its gradients, what it held in its last step by the allocator and the meter, what was said."""
     from torch.distributed import pipelining
 
     torch.set_num_threads(1)
-    store = distributed.FileStore(f"{place}/store", 2)
-    distributed.init_process_group("gloo", store=store, rank=number, world_size=2)
+    store = distributed.FileStore(f"{place}/store", world)
+    distributed.init_process_group("gloo", store=store, rank=number, world_size=world)
     rows = []
     for budget in ("1GB", "60%"):
         torch._dynamo.reset()
-        module, x, y = layers()
-        own, asked = module[2 * number : 2 * number + 2], backend(budget)
-        own.compile(backend=asked, dynamic=False)
-        half = pipelining.PipelineStage(own, number, 2, torch.device("cpu"))
-        schedule = getattr(pipelining, kind)(half, MICROBATCHES, loss_fn=nn.functional.mse_loss)
+        (module, x, y), asked, device = layers(), backend(budget), torch.device("cpu")
+        owned = [module[place] for place in range(number, LAYERS, world)]
+        for own in owned:
+            own.compile(backend=asked, dynamic=False)
+        stages = [pipelining.PipelineStage(own, number + n * world, LAYERS, device) for n, own in enumerate(owned)]
+        given: Any = stages if len(stages) > 1 else stages[0]
+        schedule = getattr(pipelining, kind)(given, MICROBATCHES, loss_fn=nn.functional.mse_loss)
 
-        def step(own: Any = own, schedule: Any = schedule, x: Any = x, y: Any = y) -> None:
-            own.zero_grad()
-            schedule.step(x) if number == 0 else schedule.step(target=y, losses=[])
+        def step(owned: Any = owned, schedule: Any = schedule, x: Any = x, y: Any = y) -> None:
+            for own in owned:
+                own.zero_grad()
+            last = {"target": y, "losses": []} if number == world - 1 else {}
+            schedule.step(*[x] if number == 0 else (), **last)
 
         with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always", remat_torch.RematWarning)
-            for _ in range(4):
+            for _ in range(5):
                 step()
-        gradients = [p.grad for p in own.parameters()]
-        own.zero_grad()
-        peak = sum(p.nbytes for p in own.parameters()) + allocated(step)
+        gradients = [p.grad for own in owned for p in own.parameters()]
+        for own in owned:
+            own.zero_grad()
+        peak = sum(p.nbytes for own in owned for p in own.parameters()) + allocated(step)
         rows.append((gradients, peak, asked.step.meter.peak, [str(one.message) for one in heard]))
     torch.save(rows, f"{place}/{number}")
     distributed.destroy_process_group()
@@ -121,22 +152,28 @@ def pipe(number: int, kind: str, place: str) -> None:
 
 def layers() -> tuple[nn.Sequential, torch.Tensor, torch.Tensor]:
     torch.manual_seed(0)
-    return nn.Sequential(*(Block(64) for _ in range(4))), torch.randn(2048, 64), torch.randn(2048, 64)
+    return nn.Sequential(*(Block(64) for _ in range(LAYERS))), torch.randn(2048, 64), torch.randn(2048, 64)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["ScheduleGPipe", "Schedule1F1B"])
-def test_stages_of_a_pipeline_keep_to_their_shares_or_say_so(kind: str, tmp_path: Path) -> None:
-    multiprocessing.spawn(pipe, (kind, str(tmp_path)), nprocs=2)
+@pytest.mark.parametrize(
+    ("kind", "world"), [("ScheduleGPipe", 4), ("Schedule1F1B", 4), ("ScheduleInterleaved1F1B", 2)]
+)
+def test_stages_of_a_pipeline_keep_to_their_shares_or_say_so(kind: str, world: int, tmp_path: Path) -> None:
+    multiprocessing.spawn(pipe, (kind, world, str(tmp_path)), nprocs=world)
     module, x, y = layers()
     for a, b in zip(x.chunk(MICROBATCHES), y.chunk(MICROBATCHES), strict=True):
         (nn.functional.mse_loss(module(a), b) / MICROBATCHES).backward()
-    for number in range(2):
+    for number in range(world):
         rows = torch.load(tmp_path / str(number))
-        expected = [p.grad for p in module[2 * number : 2 * number + 2].parameters()]
+        expected = [p.grad for place in range(number, LAYERS, world) for p in module[place].parameters()]
         (_, whole, _, told), (_, peak, _, said) = rows
         for gradients, *_ in rows:
             for own, its in zip(gradients, expected, strict=True):
                 torch.testing.assert_close(own, its, rtol=1e-5, atol=1e-7)
         assert not told
         assert peak <= 0.62 * whole or "no less is known" in said[-1]
+        for _, held, metered, _ in rows:  # with what was there before: the input, and what each microbatch is received in
+            there = x.nbytes * sum((place > 0) + (place < LAYERS - 1) for place in range(number, LAYERS, world))
+            there += x.nbytes * (number == 0)
+            assert held + there == pytest.approx(metered, rel=0.1)  # what waits to be sent differs from step to step

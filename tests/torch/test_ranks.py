@@ -17,6 +17,7 @@ import remat_cli.torch as remat_torch
 from remat_cli.torch import ranks
 from remat_cli.torch.allowance import allowance_of
 from remat_cli.torch.beside import living
+from remat_cli.torch.metering import Meter
 from remat_cli.torch.ranks import compare, on_one_rank
 from remat_cli.torch.wrapped import bucket_bytes
 from remat_cli.units import show_bytes
@@ -169,10 +170,29 @@ def test_buckets_of_gradients_are_part_of_the_budget(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(distributed, "is_initialized", lambda: True)
     monkeypatch.setattr(nn.parallel, "DistributedDataParallel", Wrapper)
     wrapper, given = Wrapper(), [*module.parameters(), torch.ones(3)]
-    assert bucket_bytes(given) == sum(p.nbytes for p in wrapper.module.parameters())
+    buckets = sum(p.nbytes for p in wrapper.module.parameters())
+    assert bucket_bytes(Meter(given)) == buckets
     allowance = allowance_of("1MB")
-    allowance.look_ahead(given)
-    assert allowance.bytes(0, 0) == 1_000_000 - bucket_bytes(given)
+    allowance.look_ahead(given[:3])  # one graph's, and another's
+    allowance.look_ahead(given[2:])
+    assert allowance.bytes(0, 0) == 1_000_000 - buckets
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_graph_of_each_bucket_leaves_room_for_all_buckets() -> None:
+    """torch compiles each with tensors that stand for the weights: the first run has the weights. The wrapper's own
+    breaks of the graph are nothing to be told of."""
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    module = Net(*(Block(192) for _ in range(2)))
+    asked = backend("1GB")
+    wrapped = nn.parallel.DistributedDataParallel(module, bucket_cap_mb=1.5)  # the first is of 1 MB at least
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always", remat_torch.RematWarning)
+        torch.compile(wrapped, backend=asked, dynamic=False)(torch.randn(4, 192)).backward()
+    assert len(asked.plans) > 1
+    assert asked.step.allowance.buckets == sum(p.nbytes for p in module.parameters())
+    assert not [str(one.message) for one in heard if "remat" in str(one.message)]
 
 
 def test_what_is_gone_does_not_stop_a_look_at_what_is_there() -> None:
