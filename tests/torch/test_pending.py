@@ -156,9 +156,7 @@ def layers() -> tuple[nn.Sequential, torch.Tensor, torch.Tensor]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "world"), [("ScheduleGPipe", 4), ("Schedule1F1B", 4), ("ScheduleInterleaved1F1B", 2)]
-)
+@pytest.mark.parametrize(("kind", "world"), [("ScheduleGPipe", 4), ("Schedule1F1B", 4), ("ScheduleInterleaved1F1B", 2)])
 def test_stages_of_a_pipeline_keep_to_their_shares_or_say_so(kind: str, world: int, tmp_path: Path) -> None:
     multiprocessing.spawn(pipe, (kind, world, str(tmp_path)), nprocs=world)
     module, x, y = layers()
@@ -173,7 +171,7 @@ def test_stages_of_a_pipeline_keep_to_their_shares_or_say_so(kind: str, world: i
                 torch.testing.assert_close(own, its, rtol=1e-5, atol=1e-7)
         assert not told
         assert peak <= 0.62 * whole or "no less is known" in said[-1]
-        for _, held, metered, _ in rows:  # with what was there before: the input, and what each microbatch is received in
+        for _, held, metered, _ in rows:  # with what was there before: the input, and what microbatches arrive in
             there = x.nbytes * sum((place > 0) + (place < LAYERS - 1) for place in range(number, LAYERS, world))
             there += x.nbytes * (number == 0)
             assert held + there == pytest.approx(metered, rel=0.1)  # what waits to be sent differs from step to step
