@@ -28,8 +28,8 @@ FIT = "fit"
 class Allowance:
     """`budget`: None for the device's free memory. `beside`: bytes that others hold throughout. `earlier`: the most
     bytes of gradients that a step was seen to begin with, as where they are accumulated. `given`: what graphs
-    are given, weights among it. `buckets`: the bytes in which ranks gather the gradients of these weights. `told`: the user said
-    what is held besides."""
+    are given, weights among it. `buckets`: the bytes in which ranks gather the gradients of these weights. `told`: the
+    user said what is held besides."""
 
     budget: Budget | None
     beside: int = 0
