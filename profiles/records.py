@@ -14,9 +14,10 @@ from typing import Any
 from profiles.cache import Cache
 from profiles.costs import OpCost
 from profiles.device import Device
-from profiles.survey import Ops, today
+from profiles.survey import Ops, alone, scaled, today
 from profiles.whole import Calibration, Whole, calibrate
 
+BESIDE = "by default: "  # of the names of kernels that are no ops of the graph
 LARGE = 2.5  # relative to the time alone; a larger factor gets a note
 
 
@@ -85,3 +86,21 @@ def recall(ops: Ops, cache: Cache, costs: Mapping[str, OpCost]) -> dict[str, Any
 def calibration_of(record: Mapping[str, Any]) -> Calibration:
     """The calibration that a record holds."""
     return Calibration(dict(record["factors"]), record["each"], record["overall"], record["ns"], record["alone"])
+
+
+def with_kernels(ops: Ops, kernels: Ops) -> Ops:
+    """Kernels beside the ops, under names that no op has."""
+    named = {f"{BESIDE}{name}": one for name, one in kernels.signatures.items()}
+    free, light = ({f"{BESIDE}{name}" for name in names} for names in (kernels.free, kernels.light))
+    return Ops({**ops.signatures, **named}, ops.free | free, ops.light | light)
+
+
+def costs_of_kernels(
+    kernels: Ops, ops: Ops, costs: Mapping[str, OpCost], device: Device, cache: Cache
+) -> dict[str, OpCost]:
+    """What they take, scaled as the ops are, which cost so much alone; those that were not measured as these were off
+    paper."""
+    record, both = recall(ops, cache, costs), with_kernels(ops, kernels)
+    calibration, inside = (calibration_of(record), record["inside"]) if record else (None, {})
+    found = scaled(both, alone(both, cache, device), calibration, inside)
+    return {name: found[f"{BESIDE}{name}"] for name in kernels.signatures}

@@ -17,11 +17,11 @@ from remat_cli.formats.files import sha256, write_whole
 from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.model.graph import Graph
 from remat_cli.model.promise import Promise
+from remat_cli.model.sessions import DEFAULT
 from remat_cli.onnx_graph.metadata import say
 from remat_cli.planning.kinds import target_of
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.search.untouched import is_as_it_is, is_untouched
-from remat_cli.planning.stock.rewriting import original_by_default
 from remat_cli.rewrite import Rewritten
 from remat_cli.rewrite.external import bring
 from remat_cli.rewrite.functions import DOMAIN, with_functions
@@ -56,7 +56,7 @@ class Emitted:
 
     def before_by_default(self) -> int | None:
         """The live bytes of the original with default options, which are looked for here: few ask."""
-        return original_by_default(*_as_given(self.plan)).promise.default
+        return target_of(DEFAULT).original(*_as_given(self.plan)).promise.default
 
     def notes(self) -> list[str]:
         found = [FUNCTIONS] if any(opset.domain == DOMAIN for opset in self.model.opset_import) else []

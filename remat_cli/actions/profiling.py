@@ -38,10 +38,10 @@ from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.ingest import ingest
 from remat_cli.model.graph import Graph
 from remat_cli.model.quantities import parse_seconds
-from remat_cli.model.sessions import STRICT
+from remat_cli.model.sessions import DEFAULT, STRICT
 from remat_cli.model.signatures import feeds_of, ops_of
 from remat_cli.notes.kinds import PlanNote
-from remat_cli.planning.stock.costs import costs_of_kernels, join_kernels, new_kernels
+from remat_cli.planning.kinds import target_of
 from remat_cli.planning.time_plan import ENDING_SHARE
 from remat_cli.usual import PROFILE_TIME
 from solvers.clock import Clock
@@ -136,7 +136,7 @@ def ahead(model: Path | onnx.ModelProto, asked: ProfileQuestion) -> Ahead:
     """What `profile` would do."""
     device, cache = _where(asked)
     found = _graphs(model, asked, None if asked.estimate else device)
-    graphs = [_together(ops_of(graph), new_kernels(graph), asked) for graph in found]
+    graphs = [_together(ops_of(graph), _new_kernels(graph), asked) for graph in found]
     wanted = {key for ops in graphs for key in survey.missing(ops, cache)}
     distinct = {key for ops in graphs for key in ops.distinct()}
     seconds = 0.0 if asked.estimate else survey.how_long(graphs, cache, device, asked.seconds)
@@ -175,7 +175,7 @@ def _graph(model: Path | onnx.ModelProto, dims: Mapping[str, int], device: Devic
 def _profile(
     graph: Graph, device: Device, cache: Cache, asked: ProfileQuestion, clock: Clock, report: Report
 ) -> Profiled:
-    ops, kernels = ops_of(graph), new_kernels(graph)
+    ops, kernels = ops_of(graph), _new_kernels(graph)
     if asked.estimate is not None:
         return _from_paper(graph, ops, kernels, device, asked.estimate)
     work = ProfiledGraph(graph, ops, device, cache, asked.whole, clock)
@@ -203,7 +203,7 @@ def _profile(
     report(WHOLE)
     costs, whole = scale_to_whole(work, alone, earlier)
     found = _costs(graph, device.described(), costs, whole, survey.dated(ops, cache))
-    found = replace(found, kernels=costs_of_kernels(kernels, ops, alone, device, cache))
+    found = replace(found, kernels=records.costs_of_kernels(kernels, ops, alone, device, cache))
     waited = found.whole.waited
     notes = (*notes, *(busy if waited is None else (Note(PlanNote.MEASURED_WHILE_BUSY, (waited,)),)))
     if asked.whole and device.kind == "cpu":
@@ -220,9 +220,13 @@ def _profile(
     return Profiled(graph, ops, found, device, refused, measured, tuple(records.outliers(ops, alone, costs)), notes)
 
 
+def _new_kernels(graph: Graph) -> Ops:
+    return target_of(DEFAULT).new_kernels(graph)
+
+
 def _together(ops: Ops, kernels: Ops, asked: ProfileQuestion) -> Ops:
     """What is to be measured, in one go."""
-    return ops if asked.session == STRICT.name else join_kernels(ops, kernels)
+    return ops if asked.session == STRICT.name else records.with_kernels(ops, kernels)
 
 
 def _seen(graph: Graph, ops: Ops, costs: Costs, cache: Cache, device: Device, clock: Clock) -> Costs:

@@ -19,7 +19,7 @@ from remat_cli.actions import emitting
 from remat_cli.actions.emitting import Emitted
 from remat_cli.actions.letting_weights_go import weights_of
 from remat_cli.actions.session_parts import PARTS, SessionParts
-from remat_cli.actions.writing_over import written_in_any_order, written_in_order
+from remat_cli.actions.writing_over import written_over
 from remat_cli.errors import BadInput, RematError
 from remat_cli.fences import bind_to
 from remat_cli.formats.files import write_whole
@@ -72,10 +72,8 @@ def _check_layout(plan: Planned) -> None:
 
 
 def _written(plan: Planned, emitted: Emitted) -> WrittenState:
-    graph = plan.subject.graph
-    if not plan.recorded.kind.keeps_order:
-        return written_in_any_order(graph, emitted.model)
-    return written_in_order(graph, [plan.subject.nodes[node] for node in plan.replayed()[0].order()])
+    order = [plan.subject.nodes[node] for node in plan.replayed()[0].order()]
+    return written_over(plan.subject.graph, emitted.model, order, plan.recorded.kind)
 
 
 def _places(places: RecordedPlaces, folder: Path) -> str:

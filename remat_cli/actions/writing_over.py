@@ -10,25 +10,17 @@ from collections.abc import Sequence
 import onnx
 
 from remat_cli.model.graph import Graph
-from remat_cli.planning.stock.pins import find_ops_behind
+from remat_cli.model.sessions import STRICT, Session
+from remat_cli.planning.kinds import target_of
 from remat_cli.training.failing import NOTHING_WRITTEN, SMALL_BYTES, WrittenState
 
 
-def written_in_order(graph: Graph | None, order: Sequence[str]) -> WrittenState:
-    """Of a run of the ops in that order."""
+def written_over(
+    graph: Graph | None, model: onnx.ModelProto, order: Sequence[str], session: Session = STRICT
+) -> WrittenState:
+    """Of a run of the model in such a session. `order`: of the graph's ops, by the plan."""
     if graph is None:
         return NOTHING_WRITTEN
-    writers = {op.name for op in graph.ops if not _large(graph).isdisjoint(op.writes)}
-    first = next((place for place, name in enumerate(order) if name in writers), len(order))
-    return WrittenState(frozenset(graph.in_place.values()), frozenset(order[:first]).difference(order[first:]))
-
-
-def written_in_any_order(graph: Graph | None, model: onnx.ModelProto) -> WrittenState:
-    """Of a run of the model, whatever the order."""
-    if graph is None:
-        return NOTHING_WRITTEN
-    return WrittenState(frozenset(graph.in_place.values()), find_ops_behind(model.graph, _large(graph)))
-
-
-def _large(graph: Graph) -> set[str]:
-    return {name for name in graph.in_place if graph.values[name].bytes > SMALL_BYTES}
+    large = {name for name in graph.in_place if graph.values[name].bytes > SMALL_BYTES}
+    before = target_of(session).runs_before(large, graph, model, order)
+    return WrittenState(frozenset(graph.in_place.values()), before)

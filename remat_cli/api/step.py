@@ -16,7 +16,7 @@ from profiles.system import let_go
 from remat_cli.actions.emitting import graph_of
 from remat_cli.actions.recipes import rate_of, recipe_of
 from remat_cli.actions.session_parts import SessionParts
-from remat_cli.actions.writing_over import written_in_order
+from remat_cli.actions.writing_over import written_over
 from remat_cli.api.given import CPU, Model, Plan, check_keywords, path_of, plan_of
 from remat_cli.api.keywords import OptimizerSettings, ScheduleSettings
 from remat_cli.api.sessions import parts_of, providers_of, refusals_in_words, session_on
@@ -147,7 +147,7 @@ def _of_model(
     with refusals_in_words():
         made = session_of(content, folder, providers)
     let_go()
-    written = written_in_order(graph, [op.name for op in graph.ops] if graph else [])
+    written = written_over(graph, model, [op.name for op in graph.ops] if graph else [])
     return in_place(made, graph.in_place if graph else {}), written
 
 

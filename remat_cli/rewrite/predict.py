@@ -34,6 +34,7 @@ class Prediction:
         launch: int = 0,
     ) -> None:
         self.launch = launch
+        self.fuses = bool(problem.inner)  # its session fuses some of its ops into other kernels
         self.names = [name for step in steps for name in step.node.output if name]
         self.number = {name: index for index, name in enumerate(self.names)}
         self.origin = origin = {name: value for step in steps for name, value in step.origin.items()}

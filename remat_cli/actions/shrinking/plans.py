@@ -38,13 +38,14 @@ from remat_cli.formats.planparts import RecordedPlaces, places_of
 from remat_cli.ingest import ingest
 from remat_cli.ingest.shapes import UnknownSize
 from remat_cli.model.quantities import Budget
+from remat_cli.model.sessions import DEFAULT as STOCK_SESSION
 from remat_cli.model.sessions import STRICT as STRICT_SESSION
 from remat_cli.onnx_graph.apart import put_apart
+from remat_cli.planning.kinds import target_of
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.plans.record import plan_file
 from remat_cli.planning.search.untouched import fitting_already
-from remat_cli.planning.stock.rewriting import rewrite_robustly
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.results.memory import Memory
 from remat_cli.runtime.optimized import is_laid_out, layout_block
@@ -180,8 +181,7 @@ def hold_weights(made: PlanFiles, folder: Path) -> PlanFiles:
 def _robust(plan: Planned) -> onnx.ModelProto:
     """The model of the plan for sessions that order nodes and keep idle buffers as they like: it holds its order
     itself, and hides shapes where buffers would wait."""
-    graph, problem = emitting.graph_of(plan), plan.subject.problem
-    return rewrite_robustly(graph, problem, plan.replayed()[0]).model
+    return target_of(STOCK_SESSION).rewrite(plan.subject, plan.replayed()[0]).model
 
 
 def _plan_of_file(path: Path, subject: Subject, seen: RecordedPlaces, limits: Limits) -> Path:

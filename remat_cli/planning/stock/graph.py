@@ -16,9 +16,12 @@ from dataclasses import replace
 import onnx
 
 from profiles.running import CannotRun
+from profiles.signature import OpSignature
+from profiles.survey import Ops
 from remat_cli.errors import BadInput
 from remat_cli.model.graph import Graph, Op
 from remat_cli.model.problem_of import Named
+from remat_cli.model.signatures import ops_of
 from remat_cli.onnx_graph.attributes import spelled
 from remat_cli.planning.stock.numbering import Numbered, Shapes, number_kernels
 from remat_cli.planning.subjects.fusing import as_the_runtime_has_it
@@ -56,6 +59,21 @@ def kernels(graph: Graph, model: onnx.ModelProto, shapes: Shapes) -> Numbered:
     """The kernels that a default session runs for a model whose external tensors lie where the graph's do. Raises
     CannotRun."""
     return number_kernels(optimize(model.SerializeToString(), graph.path.resolve().parent), shapes)
+
+
+def new_kernels(graph: Graph) -> Ops:
+    """The ops of the graph that default sessions make of the model, of those that it does not have itself."""
+    made = optimized_graph(graph)
+    if made is None:
+        return Ops({})
+    ops, own = ops_of(made), ops_of(graph).signatures
+    new = {name: one for name, one in ops.signatures.items() if name not in own or _other(own[name], one)}
+    return Ops(new, ops.free.intersection(new), ops.light.intersection(new))
+
+
+def _other(one: OpSignature, other: OpSignature) -> bool:
+    """Whether they are different kernels; optimizers spell defaults of attributes out."""
+    return replace(one, attributes=(), opset=0) != replace(other, attributes=(), opset=0)
 
 
 def keeping_bits(graph: Graph, named: Named, fused: bool = False) -> Named:

@@ -5,17 +5,15 @@ Invariant: the figures are of the very nodes that were written; nothing is measu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from remat_cli.model.graph import Graph
 from remat_cli.model.promise import Promise
 from remat_cli.onnx_graph.orders import default_order
-from remat_cli.rewrite.copies import EmittedNode
 from remat_cli.rewrite.predict import Prediction
 from solvers.placement.growing import grown
 from solvers.placement.pattern import Held, block_of, most_at_once
@@ -31,20 +29,12 @@ WAITING_PARTS = (16, 128, 1024)
 
 
 class StockPrediction(Prediction):
-    """`hidden`, wherever it is asked for: values whose shapes the session's planner does not see."""
+    """`hidden`, wherever it is asked for: values whose shapes the session's planner does not see.
 
-    def __init__(
-        self,
-        graph: Graph,
-        problem: Problem,
-        steps: Sequence[EmittedNode],
-        constants: Sequence[int] = (),
-        launch: int = 0,
-    ) -> None:
-        super().__init__(graph, problem, steps, constants, launch)
-        self.fuses = bool(problem.inner)  # default sessions fuse some of its ops into other kernels
-        # the shapes shown to the planner, the values to hide then, and the peak that is left
-        self.at_the_peak: tuple[set[str], set[int], int] | None = None
+    `at_the_peak`: the shapes shown to the planner, the values to hide then, and the peak that is left.
+    """
+
+    at_the_peak: tuple[set[str], set[int], int] | None = None
 
     @cached_property
     def default(self) -> Plan:

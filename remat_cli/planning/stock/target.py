@@ -6,9 +6,13 @@ original's. A plan is tried before it is given where the original's measured mem
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+import onnx
+
 from profiles.costs import Costs
+from profiles.survey import Ops
 from profiles.totals import Totals
 from remat_cli.checking import outside
 from remat_cli.checking.trying import Peaks
@@ -18,7 +22,8 @@ from remat_cli.model.problem_of import Named
 from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import DEFAULT
 from remat_cli.notes.kinds import PlanNote
-from remat_cli.planning.stock.graph import default_graph, keeping_bits
+from remat_cli.planning.stock.graph import default_graph, keeping_bits, new_kernels
+from remat_cli.planning.stock.pins import find_ops_behind
 from remat_cli.planning.stock.prediction import StockPrediction
 from remat_cli.planning.stock.rewriting import Manner, original_by_default, rewrite_robustly
 from remat_cli.planning.stock.same_kernels import rewrite_surely
@@ -64,6 +69,15 @@ class StockTarget(Target):
 
     def unchecked(self, view: View) -> bool:
         return view.kernels is None
+
+    def new_kernels(self, graph: Graph) -> Ops:
+        return new_kernels(graph)
+
+    def runs_before(
+        self, outputs: Collection[str], graph: Graph, model: onnx.ModelProto, order: Sequence[str]
+    ) -> frozenset[str]:
+        """Whatever the order: those that each of the outputs is made from."""
+        return find_ops_behind(model.graph, outputs)
 
     def reserve(self, problem: Problem) -> int:
         return SHAPES_BYTES

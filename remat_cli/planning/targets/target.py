@@ -7,9 +7,13 @@ it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
+import onnx
+
 from profiles.costs import Costs
+from profiles.survey import Ops
 from profiles.totals import Totals
 from remat_cli.checking import outside
 from remat_cli.checking.trying import Peaks
@@ -86,6 +90,10 @@ class Target(ABC):
         """Whether it is unknown which kernels such a session runs of the original, though results depend on them."""
         return False
 
+    def new_kernels(self, graph: Graph) -> Ops:
+        """The kernels that such a session makes of the graph's ops, of those that are no ops of it."""
+        return Ops({})
+
     # The model.
 
     def rewrite(self, subject: Subject, plan: Plan, budget: int | None = None) -> Rewritten:
@@ -106,6 +114,14 @@ class Target(ABC):
     def promise_as_is(self, graph: Graph, problem: Problem) -> Promise:
         """What `original` promises."""
         return promise_as_is(graph, problem)
+
+    def runs_before(
+        self, outputs: Collection[str], graph: Graph, model: onnx.ModelProto, order: Sequence[str]
+    ) -> frozenset[str]:
+        """The ops that have all run before the first of these outputs is made. `order`: of the ops, by the plan."""
+        makers = {op.name for op in graph.ops if not set(outputs).isdisjoint(op.writes)}
+        first = next((place for place, name in enumerate(order) if name in makers), len(order))
+        return frozenset(order[:first]).difference(order[first:])
 
     # The search.
 
