@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +21,8 @@ from remat_cli.results.versions import versions
 FORMAT = "remat-job/1"
 RECORD = "result.json"
 LOG = "log.txt"
-FREE_FIELDS = (
-    "folder",
-    "seconds",
-    "timeout",
-    "memory",
-    "path",
-    "costs",
-    "verify",
-    "title",
-    "force",
-    "results",
-)  # of the key
+ASKED_FIELDS = [field.name for field in fields(Job) if field.name not in ("model", "folder", "expected")]
+FREE_FIELDS = {"folder", "seconds", "timeout", "memory", "path", "costs", "verify", "title"}  # of the key
 
 Task = dict[str, Any]
 Record = dict[str, Any]
@@ -69,20 +60,9 @@ def solving(job: Job, path: Path, digest: str, costs: tuple[Path, str] | None, f
             "costs": str(costs[0]) if costs else None,
             "costs_sha256": costs[1] if costs else None,
             "dims": {} if job.model.grad is not None else dict(job.model.dims),
-            "budget": job.budget,
-            "method": job.method,
-            "options": dict(job.options),
-            "reorder": job.reorder,
-            "runtime": job.runtime,
-            "seconds": job.seconds,
-            "work": job.work,
-            "gap": job.gap,
-            "seed": job.seed,
-            "emit": job.emit,
+            **{name: getattr(job, name) for name in ASKED_FIELDS},
             "verify": bool(job.expected.verify),
             "folder": str(folder),
-            "timeout": job.timeout,
-            "memory": job.memory,
         }
     )
 
