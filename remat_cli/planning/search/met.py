@@ -1,15 +1,16 @@
-"""Plans that a search meets on the way, placed while it goes on.
+"""Plans that a search meets on the way. It has a thread of its own, and who asked for it places its orders meanwhile.
 
 The first order that the search reports is placed at once, or replaced by a walk if it cannot be. After that, each order
-is placed that costs much less than the last one tried. A large search that has time instead of work does not wait for
-that: a thread of its own places the first order, and then the newest whenever nothing newer comes for a while. It
-gives an order up for one that is far better, since on a busy machine an early one can take all of the time.
+is placed that costs much less than the last one tried, and the search waits so long. A large search that has time
+instead of work does not wait: after the first order, the newest is placed whenever nothing newer comes for a while. It
+is given up for one that is far better, since on a busy machine an early one can take all of the time.
 
-Invariant: what the search finds is the same, whatever is placed beside it.
+Invariant: what the search finds is the same, whatever is placed meanwhile.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from threading import Condition
@@ -37,7 +38,7 @@ class Met:
     """The best plan known to fit in its session, while the search for a better one still goes on.
 
     `tried`: the extra cost, over the model without a plan, of the last order that was placed or was to be; or that of a
-    known plan.
+    known plan. `beside`: the search does not wait for places.
     """
 
     def __init__(self, attempt: Attempt) -> None:
@@ -47,10 +48,37 @@ class Met:
         self.begun = False
         self.unplaced: Candidate | None = None  # the last that had all the time that was left, and yet no places
         large = len(self.request.subject.problem.nodes) > LARGE_NODES
-        self.beside = _Beside(self) if large and not self.request.time.by_work else None
+        self.beside = large and not self.request.time.by_work
+        self.news = Condition()
+        self.newest: tuple[Subject, Progress] | None = None  # the order that is to be placed next
+        self.waits = False  # the search waits until that is placed
+        self.closed = self.left = False  # the search is over; nobody waits for it any more
+
+    def while_it_goes_on(self, search: Callable[[PlanRequest], Answer]) -> Answer:
+        """What the search finds. Its orders are placed here; what goes wrong on either side is raised, and ends it."""
+        clock = self.request.limits.clock.unless(lambda: self.left)
+        asked = replace(self.request, limits=replace(self.request.limits, clock=clock))
+        thread = ThreadPoolExecutor(1, "search")
+        found = thread.submit(search, asked)
+        found.add_done_callback(self._close)
+        thread.shutdown(wait=False)
+        try:
+            while (order := self._next()) is not None:
+                time = self.request.time
+                self.place(*order, seconds=time.left if self.beside else time.premium())
+                self._let_go_on()
+        finally:
+            self.left = True
+            self._let_go_on()
+        return found.result()
+
+    def _close(self, _: Future[Answer]) -> None:
+        with self.news:
+            self.closed = True
+            self.news.notify_all()
 
     def hear(self, subject: Subject, progress: Progress) -> None:
-        """Of what a search in that subject says."""
+        """Hear what a search in that subject says, in its thread."""
         self.request.limits.report(progress)
         if progress.order is None:
             return
@@ -58,20 +86,46 @@ class Met:
         if self.request.late:
             return
         beyond = _beyond(subject, progress)
-        if self.beside is not None and (self.request.at_hand is None or beyond < self.request.at_hand):
-            self.beside.hear(subject, progress)
-        elif self.beside is None and (self.tried is None or beyond <= WORTH_PLACING * self.tried):
-            self.place(subject, progress, self.request.time.premium())
+        most = self.request.at_hand if self.beside else self.tried
+        if most is None or (beyond < most if self.beside else beyond <= WORTH_PLACING * most):
+            self._hand_over(subject, progress)
 
-    def close(self) -> None:
-        """The search is over: what is being placed counts still, if nothing newer came."""
-        if self.beside is not None:
-            self.beside.close()
+    def _hand_over(self, subject: Subject, progress: Progress) -> None:
+        with self.news:
+            self.newest, self.waits = (subject, progress), not self.beside
+            self.news.notify_all()
+            self.news.wait_for(lambda: self.left or not self.waits)
+
+    def _let_go_on(self) -> None:
+        with self.news:
+            self.waits = False
+            self.news.notify_all()
+
+    def _next(self) -> tuple[Subject, Progress] | None:
+        """The first order, or the newest once nothing newer comes or the search waits; None at the end."""
+        with self.news:
+            while True:
+                self.news.wait_for(lambda: self.closed or self.newest is not None)
+                order = self.newest
+                if self.closed or order is None:
+                    return None
+                if self.waits or not self.begun or not self.news.wait(IDLE_SECONDS):
+                    self.newest = None
+                    return order
+
+    def is_outdated(self) -> bool:
+        """Whether there is a far better order than the one that is being placed, or any better one once the search has
+        ended."""
+        if self.newest is None or self.tried is None:
+            return False
+        if self.request.by_memory:
+            return self.closed
+        return _beyond(*self.newest) <= (CHEAPER if self.closed else FAR_CHEAPER) * self.tried
 
     def instead_of(self, found: Answer) -> Candidate | None:
         """A plan that was placed beside the search and is as good as what that found."""
         is_as_good = self.best is not None and found.found and self._worth(self.best) <= self._worth(found)
-        return self.best if self.beside is not None and is_as_good else None
+        return self.best if self.beside and is_as_good else None
 
     def gave_up(self, found: Answer) -> bool:
         """Whether the plan that the search found is the one that could not be placed beside it."""
@@ -90,10 +144,10 @@ class Met:
             return
         first, self.begun, self.tried = not self.begun, True, _beyond(subject, progress)
         limits = self.request.limits.silent()
-        if self.beside is not None:
-            limits = replace(limits, clock=limits.clock.unless(self.beside.is_outdated))
+        if self.beside:
+            limits = replace(limits, clock=limits.clock.unless(self.is_outdated))
         other = repair(replace(self.request, limits=limits.within(seconds)), candidate)
-        if other is None and self.beside is not None and self.beside.is_outdated():
+        if other is None and self.beside and self.is_outdated():
             self.begun = not first  # in place of a first order, the newest is placed at once
             return
         self.unplaced = candidate if other is None and seconds >= limits.clock.left() else None
@@ -103,60 +157,6 @@ class Met:
             self.best = other
             noted = other.noted(Note(PlanNote.STILL_SEARCHING))
             tell(self.attempt, self.request.answer_of(noted, progress.seconds, cut=True))
-
-
-class _Beside:
-    """A thread that places the newest order it has heard of."""
-
-    def __init__(self, met: Met) -> None:
-        self.met = met
-        self.news = Condition()
-        self.newest: tuple[Subject, Progress] | None = None
-        self.closed = False
-        self.placing: Future[None] | None = None
-
-    def is_outdated(self) -> bool:
-        """Whether there is a far better order than the one that is being placed, or any better one once the search has
-        ended."""
-        newest = self.newest
-        if newest is None or self.met.tried is None:
-            return False
-        if self.met.request.by_memory:
-            return self.closed
-        return _beyond(*newest) <= (CHEAPER if self.closed else FAR_CHEAPER) * self.met.tried
-
-    def hear(self, subject: Subject, progress: Progress) -> None:
-        with self.news:
-            self.newest = subject, progress
-            self.news.notify()
-        if self.placing is None:
-            thread = ThreadPoolExecutor(1)
-            self.placing = thread.submit(self._run)
-            thread.shutdown(wait=False)
-
-    def close(self) -> None:
-        """End the thread, and raise what it has raised."""
-        with self.news:
-            self.closed = True
-            self.news.notify()
-        if self.placing is not None:
-            self.placing.result()
-
-    def _run(self) -> None:
-        while (order := self._next()) is not None:
-            self.met.place(*order, seconds=self.met.request.time.left)
-
-    def _next(self) -> tuple[Subject, Progress] | None:
-        """The first order, or the newest once nothing newer comes; None at the end."""
-        with self.news:
-            while True:
-                self.news.wait_for(lambda: self.closed or self.newest is not None)
-                order = self.newest
-                if self.closed or order is None:
-                    return None
-                if not self.met.begun or not self.news.wait(IDLE_SECONDS):
-                    self.newest = None
-                    return order
 
 
 def _beyond(subject: Subject, progress: Progress) -> int:

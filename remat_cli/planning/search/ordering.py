@@ -43,10 +43,7 @@ def order(attempt: Attempt) -> Ordered:
     if request.subject.graph is None:
         return Ordered(_bare(attempt))
     met = Met(attempt)
-    try:
-        return Ordered(_searched(request, met), met)
-    finally:
-        met.close()
+    return Ordered(met.while_it_goes_on(partial(_searched, met)), met)
 
 
 def _bare(attempt: Attempt) -> Answer:
@@ -75,7 +72,7 @@ def _leanest(request: PlanRequest) -> Answer:
     return found if lean_needs(request, lean) <= request.budget else found.given_up(Note(PlanNote.LEANEST))
 
 
-def _searched(request: PlanRequest, met: Met) -> Answer:
+def _searched(met: Met, request: PlanRequest) -> Answer:
     """Search with room left for the additions of the rewriting. Where that leads to no plan, search without that
     room."""
     online = request.target.online

@@ -97,22 +97,21 @@ def test_only_the_plan_that_had_all_the_time_is_given_up(
 
 def test_places_are_given_up_for_a_gain_only(request_beside: PlanRequest) -> None:
     here, plan = Met(alone(request_beside)), dearer(request_beside)
-    beside = here.beside
-    assert beside is not None
-    beside.newest = request_beside.subject, Progress(0.0, order=plan.order)
+    assert here.beside
+    here.newest = request_beside.subject, Progress(0.0, order=plan.order)
     here.tried = round(beyond(plan) / CHEAPER) + 1
-    assert not beside.is_outdated()  # the search goes on, and may find more
+    assert not here.is_outdated()  # the search goes on, and may find more
     here.tried = round(beyond(plan) / FAR_CHEAPER) + 1
-    assert beside.is_outdated()  # the time may be too short for both
+    assert here.is_outdated()  # the time may be too short for both
     here.tried = round(beyond(plan) / CHEAPER) + 1
-    beside.closed = True
-    assert beside.is_outdated()
+    here.closed = True
+    assert here.is_outdated()
     here.tried = beyond(plan)
-    assert not beside.is_outdated()
+    assert not here.is_outdated()
     here.request = replace(request_beside, by_memory=True)
-    assert beside.is_outdated()
-    beside.newest = None
-    assert not beside.is_outdated()
+    assert here.is_outdated()
+    here.newest = None
+    assert not here.is_outdated()
 
 
 def test_a_first_order_is_given_up_for_a_far_better_one_which_comes_next(
@@ -120,13 +119,13 @@ def test_a_first_order_is_given_up_for_a_far_better_one_which_comes_next(
 ) -> None:
     here, subject = Met(alone(request_beside)), request_beside.subject
     far, near = Progress(0.0, order=dearer(request_beside).order), Progress(0.0, order=candidate_for(subject).order)
-    beside, walked = here.beside, unplaceable(monkeypatch)
-    assert beside is not None
+    walked = unplaceable(monkeypatch)
+    assert here.beside
     monkeypatch.setattr(met, "walk", lambda _, candidate: walked.append(candidate))
-    beside.newest = subject, near  # what was heard while the first was being placed
+    here.newest = subject, near  # what was heard while the first was being placed
     here.place(subject, far, AMPLE)
     assert len(walked) == 1  # it was tried, and no walk came in its stead
-    assert beside._next() == (subject, near)
+    assert here._next() == (subject, near)
     here.place(subject, near, AMPLE)
     assert len(walked) == 3
 
@@ -135,11 +134,9 @@ def test_a_first_order_is_given_up_for_a_far_better_one_which_comes_next(
 def test_what_a_known_plan_is_better_than_is_not_placed(request_beside: PlanRequest, share: float) -> None:
     plan = dearer(request_beside)
     here = Met(alone(replace(request_beside, at_hand=int(share * beyond(plan)))))
-    heard: list[Progress] = []
-    assert here.beside is not None
-    here.beside.hear = lambda subject, progress: heard.append(progress)  # type: ignore[method-assign]
+    assert here.beside
     here.hear(request_beside.subject, Progress(0.0, order=plan.order))
-    assert bool(heard) == (share > 1)
+    assert (here.newest is not None) == (share > 1)
 
 
 def test_nothing_is_walked_late_where_a_plan_is_known(
