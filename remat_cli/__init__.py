@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from remat_cli.errors import RematWarning as RematWarning
     from remat_cli.errors import Unfinished as Unfinished
     from remat_cli.errors import Usage as Usage
-    from remat_cli.planning.plans.planned import Planned as Planned
-    from remat_cli.planning.plans.points import Curve as Curve
-    from remat_cli.planning.plans.sizes import Largest as Largest
+    from remat_cli.plans.planned import Planned as Planned
+    from remat_cli.plans.points import Curve as Curve
+    from remat_cli.plans.sizes import Largest as Largest
     from remat_cli.training.step import Step as Step
 else:  # a type checker sees the names above, and no others
 
@@ -98,9 +98,9 @@ PLACES = {
     ),
     "Proved": "remat_cli.actions.certifying",
     "Step": "remat_cli.training.step",
-    "Planned": "remat_cli.planning.plans.planned",
-    "Curve": "remat_cli.planning.plans.points",
-    "Largest": "remat_cli.planning.plans.sizes",
+    "Planned": "remat_cli.plans.planned",
+    "Curve": "remat_cli.plans.points",
+    "Largest": "remat_cli.plans.sizes",
 }
 
 

@@ -27,7 +27,7 @@ from profiles.costfile import load as load_costs
 from profiles.costs import BadCosts
 from remat_cli.errors import RematError
 from remat_cli.formats import certificatefile, planfile, problemfile
-from remat_cli.planning.loading import load_planned
+from remat_cli.plans.planned import load_planned
 from remat_cli.results.store import Store
 
 ROOT = Path(__file__).parents[1]

@@ -21,7 +21,7 @@ from kept import HERE, asked_for, step_of
 
 from remat_cli.actions.sweeping import Sweep, SweepQuestion
 from remat_cli.model.quantities import parse_budgets
-from remat_cli.planning.plans.points import Point
+from remat_cli.plans.points import Point
 from remat_cli.saying.pictures import canvas
 from remat_cli.saying.pictures.curve import MARKERS
 from solvers.clock import Clock

@@ -15,9 +15,9 @@ from remat_cli.formats.certificatefile import digest
 from remat_cli.model.proved import PlanProof
 from remat_cli.model.sessions import Session
 from remat_cli.planning.kinds import target_of
-from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.subjects.subject import Subject
+from remat_cli.plans.planned import Planned
 from solvers.clock import Clock
 from solvers.problem import Grounds, Problem, Result, Status
 from solvers.proof.certificate import Certificate, CostProof

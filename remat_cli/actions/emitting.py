@@ -20,8 +20,8 @@ from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import DEFAULT
 from remat_cli.onnx_graph.metadata import say
 from remat_cli.planning.kinds import target_of
-from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.search.untouched import is_as_it_is, is_untouched
+from remat_cli.plans.planned import Planned
 from remat_cli.rewrite import Rewritten
 from remat_cli.rewrite.external import bring
 from remat_cli.rewrite.functions import DOMAIN, with_functions

@@ -20,7 +20,7 @@ from remat_cli.actions.size_hunt import SizeHunt, with_note
 from remat_cli.actions.size_hunt import SizeQuestion as SizeQuestion
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.notes.words import sentence
-from remat_cli.planning.plans.sizes import Largest
+from remat_cli.plans.sizes import Largest
 from remat_cli.results.memory import Memory
 from solvers.notes import Note
 from solvers.problem import Limits

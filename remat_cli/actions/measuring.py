@@ -20,8 +20,8 @@ from remat_cli.checking.child import Reply
 from remat_cli.checking.feeds import draw_feeds
 from remat_cli.checking.processes import Bench
 from remat_cli.errors import BadInput, Usage
-from remat_cli.planning.plans.planned import Planned
-from remat_cli.planning.plans.points import Curve, Ran
+from remat_cli.plans.planned import Planned
+from remat_cli.plans.points import Curve, Ran
 
 RACE_SECONDS = 3.0  # for each model
 TIMEOUT_SECONDS = 600.0  # seconds, for each process

@@ -27,8 +27,7 @@ from remat_cli.formats.planparts import RecordedPlaces
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.notes.words import sentences
 from remat_cli.onnx_graph.apart import WEIGHTS, put_apart
-from remat_cli.planning.loading import load_planned
-from remat_cli.planning.plans.planned import Planned
+from remat_cli.plans.planned import Planned, load_planned
 from remat_cli.runtime.optimized import layout_block
 from remat_cli.runtime.table import PlacesTable
 from remat_cli.training.failing import WrittenState

@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from remat_cli.actions.answering import WholeQuestion, answer_whole
+from remat_cli.actions.bisection import last, last_within
 from remat_cli.actions.pieces_asked import WHOLE, PiecesAsked
 from remat_cli.actions.questions import Question
 from remat_cli.actions.scaling import At
@@ -21,13 +22,12 @@ from remat_cli.model.quantities import Budget
 from remat_cli.model.sessions import STRICT, Session
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.kinds import target_of
-from remat_cli.planning.plans.bisection import last, last_within
-from remat_cli.planning.plans.planned import Planned
-from remat_cli.planning.plans.points import takes_plans
-from remat_cli.planning.plans.record import plan_file
-from remat_cli.planning.plans.sizes import Tried
 from remat_cli.planning.search.answer import Answer, Enough
 from remat_cli.planning.subjects.subject import Subject
+from remat_cli.plans.planned import Planned
+from remat_cli.plans.points import takes_plans
+from remat_cli.plans.record import plan_file
+from remat_cli.plans.sizes import Tried
 from remat_cli.results.memory import Memory
 from remat_cli.saying.refusals import gradients_held
 from remat_cli.units import show_bytes

@@ -19,8 +19,6 @@ from remat_cli.model.quantities import Budget
 from remat_cli.model.sessions import Session
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.kinds import target_of
-from remat_cli.planning.plans.points import takes_plans
-from remat_cli.planning.plans.record import plan_file
 from remat_cli.planning.search.answer import Answer, answer, find_solver
 from remat_cli.planning.search.attempt import Policy
 from remat_cli.planning.search.find import find
@@ -42,6 +40,8 @@ from remat_cli.planning.search.untouched import (
 )
 from remat_cli.planning.subjects.fusing import as_fused
 from remat_cli.planning.subjects.subject import Subject
+from remat_cli.plans.points import takes_plans
+from remat_cli.plans.record import plan_file
 from remat_cli.results.memory import Memory
 from remat_cli.saying.refusals import why_not
 from remat_cli.units import show_bytes

@@ -32,10 +32,10 @@ from remat_cli.model.graph import Graph
 from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import Session
 from remat_cli.onnx_graph.metadata import said_in
-from remat_cli.planning.plans.notebook import bars, shown
-from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.search.untouched import is_untouched
 from remat_cli.planning.time_plan import ENDING_SHARE
+from remat_cli.plans.notebook import bars, shown
+from remat_cli.plans.planned import Planned
 from remat_cli.units import show_bytes
 from solvers.clock import Clock
 

@@ -26,8 +26,7 @@ from remat_cli.errors import Usage, meant
 from remat_cli.model.in_place import InPlace
 from remat_cli.model.quantities import Budget, parse_budget, parse_bytes, parse_count, parse_seconds, parse_share
 from remat_cli.model.sessions import Session
-from remat_cli.planning.loading import load_planned
-from remat_cli.planning.plans.planned import Planned
+from remat_cli.plans.planned import Planned, load_planned
 from remat_cli.results.memory import Memory, user_memory
 from remat_cli.usual import SOLVE_TIME
 from solvers.clock import Clock, limited

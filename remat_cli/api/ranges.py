@@ -22,8 +22,8 @@ from remat_cli.errors import Interrupted, Usage
 from remat_cli.gradient.training import Options
 from remat_cli.model.quantities import Budgets, parse_budgets
 from remat_cli.planning.loading import load_subject
-from remat_cli.planning.plans.points import Curve
-from remat_cli.planning.plans.sizes import Largest
+from remat_cli.plans.points import Curve
+from remat_cli.plans.sizes import Largest
 from solvers.problem import Limits
 from solvers.registry import DEFAULT
 

@@ -15,8 +15,7 @@ from remat_cli.api.given import File, Plan
 from remat_cli.arguments import number, switch, word
 from remat_cli.checking.compare import Tolerance
 from remat_cli.errors import Usage
-from remat_cli.planning.loading import load_planned
-from remat_cli.planning.plans.planned import Planned
+from remat_cli.plans.planned import Planned, load_planned
 from solvers.clock import FOREVER_SECONDS, Clock
 
 

@@ -28,9 +28,9 @@ from remat_cli.model.sessions import STRICT
 from remat_cli.notes.kinds import ROUTINE
 from remat_cli.notes.words import sentences
 from remat_cli.planning.loading import is_model, load_subject
-from remat_cli.planning.plans import record
-from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.search.so_far import SoFar
+from remat_cli.plans import record
+from remat_cli.plans.planned import Planned
 from solvers.problem import Limits, Progress
 from solvers.registry import DEFAULT
 

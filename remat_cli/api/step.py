@@ -28,7 +28,7 @@ from remat_cli.model.graph import Graph
 from remat_cli.model.in_place import updates_of
 from remat_cli.model.step_parts import optimizer_of
 from remat_cli.onnx_graph.load import content_of, load_with_tensors
-from remat_cli.planning.plans.planned import Planned
+from remat_cli.plans.planned import Planned
 from remat_cli.runtime.in_place import in_place
 from remat_cli.runtime.session import session_of
 from remat_cli.training.failing import NOTHING_WRITTEN, WrittenState

@@ -27,11 +27,11 @@ from remat_cli.formats.files import sha256, write_whole
 from remat_cli.model.quantities import parse_budget
 from remat_cli.onnx_graph.stored import places_beside
 from remat_cli.planning.loading import load_subject
-from remat_cli.planning.plans.keeping import keep
-from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.so_far import SoFar
 from remat_cli.planning.subjects.subject import Subject
+from remat_cli.plans.keeping import keep
+from remat_cli.plans.planned import Planned
 from remat_cli.results.answers import is_proved
 from remat_cli.results.memory import user_memory
 from remat_cli.results.store import Store, folder, key_of

@@ -44,7 +44,8 @@ def command(
     from remat_cli.errors import Usage
     from remat_cli.formats import certificatefile
     from remat_cli.model.sessions import STRICT
-    from remat_cli.planning.loading import is_model, load_planned, load_subject
+    from remat_cli.planning.loading import is_model, load_subject
+    from remat_cli.plans.planned import load_planned
 
     given = certificatefile.read(certificate)
     if is_model(plan):

@@ -31,7 +31,7 @@ def command(plan: Path, groups: str | None, output: Path | None, as_json: bool, 
     remat emit train.plan.json -o train.remat.onnx
     """
     from remat_cli.actions import emitting
-    from remat_cli.planning.loading import load_planned
+    from remat_cli.plans.planned import load_planned
 
     planned = load_planned(plan)
     emitted = emitting.emit(planned, groups == "functions")

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from remat_cli.actions.deadline import Deadline
     from remat_cli.actions.largest import SizeQuestion
     from remat_cli.actions.scaling import Scaled, SizedStep
-    from remat_cli.planning.plans.planned import Planned
-    from remat_cli.planning.plans.sizes import Largest
+    from remat_cli.plans.planned import Planned
+    from remat_cli.plans.sizes import Largest
     from remat_cli.saying.progress import Line
 
 

@@ -59,7 +59,7 @@ class Place:
     def put(self, found: Answer) -> Answer:
         """Write the plan, unless a better one stands there; the one that stands there now."""
         from remat_cli.notes.kinds import STAYING
-        from remat_cli.planning.plans.keeping import keep
+        from remat_cli.plans.keeping import keep
 
         stands, kept = keep(found, self.path, self.subject, self.ours)
         self.ours = kept.text if stands is found else self.ours

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from remat_cli.actions.deadline import Deadline
     from remat_cli.actions.sweeping import SweepQuestion
     from remat_cli.errors import NoSchedule
-    from remat_cli.planning.plans.points import Curve
+    from remat_cli.plans.points import Curve
 
 
 @click.command(cls=options.GroupedCommand)
@@ -179,7 +179,7 @@ def _tell(curve: Curve, given: Mapping[str, Any]) -> NoSchedule | None:
 def _write_plans(curve: Curve, folder: Path) -> dict[tuple[str, int], str]:
     from remat_cli.errors import BadInput
     from remat_cli.notes.words import sentences
-    from remat_cli.planning.plans.keeping import put
+    from remat_cli.plans.keeping import put
 
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,7 @@ from solvers.clock import FOREVER_SECONDS, Clock
 
 if TYPE_CHECKING:
     from remat_cli.actions.verifying import Verified
-    from remat_cli.planning.plans.planned import Planned
+    from remat_cli.plans.planned import Planned
     from remat_cli.saying.progress import Line
 
 TIMING_SECONDS = 6.0  # seconds
@@ -56,7 +56,7 @@ def command(plan: Path, model: Path | None, output: Path | None, as_json: bool, 
     from remat_cli.commands import verify_answer
     from remat_cli.errors import error_in
     from remat_cli.formats.files import write_whole
-    from remat_cli.planning.loading import load_planned
+    from remat_cli.plans.planned import load_planned
     from remat_cli.saying.progress import Line
 
     clock = options.clock_of(given.pop("time_limit") or FOREVER_SECONDS)

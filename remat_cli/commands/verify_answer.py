@@ -14,7 +14,7 @@ from remat_cli.checking import Mode, Process, Verification
 from remat_cli.checking.compare import EXACT, IN_PIECES, Tolerance
 from remat_cli.checking.exactness import FACTOR_MOST, Exactness
 from remat_cli.checking.varying import FACTOR
-from remat_cli.planning.plans.planned import Planned
+from remat_cli.plans.planned import Planned
 from remat_cli.saying.report import table
 from remat_cli.units import show_bytes, show_change, show_time
 

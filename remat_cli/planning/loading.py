@@ -16,7 +16,6 @@ from profiles import costfile
 from profiles.costs import BadCosts, Costs
 from profiles.kernels import is_known
 from remat_cli.errors import BadInput, Usage
-from remat_cli.formats import planfile
 from remat_cli.formats.planfile import Source, describe
 from remat_cli.model.graph import Graph
 from remat_cli.model.in_place import InPlace, divide_updates, narrow
@@ -28,9 +27,7 @@ from remat_cli.model.step_parts import parts_of
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.onnx_graph.load import content_of
 from remat_cli.onnx_graph.walk import has_subgraph
-from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.subjects.costed import Costed
-from remat_cli.planning.subjects.in_pieces import replayed_in_pieces
 from remat_cli.planning.subjects.subject import Behaviour, Subject
 from remat_cli.planning.targets.target import Target, View
 from solvers.faults import sound
@@ -273,14 +270,3 @@ def model_of(costs: Path) -> Path:
     """The model a cost file was made for, wherever the file stands now."""
     named = Path(read_costs(costs).model)
     return named if named.is_absolute() else costs.parent / named
-
-
-def load_planned(path: Path) -> Planned:
-    """A plan and the subject it schedules, both as they were when it was made; what has changed since is refused."""
-    plan = planfile.read(path)
-    planfile.check_source(plan.model, "model")
-    if plan.costs:
-        planfile.check_source(plan.costs, "cost file")
-    costs, as_run = plan.costs.path if plan.costs else None, plan.graph == planfile.AS_RUN
-    subject = load_subject(plan.model.path, costs, plan.dims, plan.kind, as_run, plan.in_place)
-    return Planned(plan, replayed_in_pieces(subject, plan.pieces) if plan.pieces else subject, path)

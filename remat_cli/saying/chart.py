@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from remat_cli.planning.plans.timeline import Timeline
+from remat_cli.plans.timeline import Timeline
 from remat_cli.units import show_bytes, show_time
 
 LABEL = 9  # width in letters of the sizes on the left

@@ -12,7 +12,7 @@ from typing import Any
 from remat_cli.model.proved import overhead_of
 from remat_cli.model.quantities import Budget
 from remat_cli.notes.words import sentences
-from remat_cli.planning.plans.points import Curve, Point, Ran
+from remat_cli.plans.points import Curve, Point, Ran
 from remat_cli.saying.report import comma_separated, table
 from remat_cli.units import show_bytes
 

@@ -17,11 +17,12 @@ from remat_cli.formats.program import name_program
 from remat_cli.model.proved import overhead_of
 from remat_cli.model.session_bytes import session_bytes
 from remat_cli.notes.words import sentences
-from remat_cli.planning.loading import load_planned, load_subject
-from remat_cli.planning.plans.breakdown import Anatomy, Breakdown, anatomy, at_peak
-from remat_cli.planning.plans.timeline import Timeline, timeline
+from remat_cli.planning.loading import load_subject
 from remat_cli.planning.subjects.fusing import as_fused
 from remat_cli.planning.subjects.subject import Subject
+from remat_cli.plans.breakdown import Anatomy, Breakdown, anatomy, at_peak
+from remat_cli.plans.planned import load_planned
+from remat_cli.plans.timeline import Timeline, timeline
 from remat_cli.saying.report import before_and_after, breakdown_table, held_rows, table
 from remat_cli.units import show_bytes, show_change, show_time
 from solvers.methods.mincut.traffic import Traffic, traffics_of

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from remat_cli.planning.kinds import held
-from remat_cli.planning.plans.sizes import Largest
+from remat_cli.plans.sizes import Largest
 from remat_cli.saying.report import table
 from remat_cli.units import show_bytes
 

@@ -16,7 +16,7 @@ from remat_cli.actions.certifying import Proved, check_plan
 from remat_cli.errors import RematError
 from remat_cli.formats import certificatefile
 from remat_cli.formats.declared import Undeclared
-from remat_cli.planning.loading import load_planned
+from remat_cli.plans.planned import load_planned
 from tests.cli.running import Command
 
 OPTIMUM = 26  # of linear8 within 4 units, whatever its order: linear8.expected.json

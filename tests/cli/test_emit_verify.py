@@ -13,7 +13,7 @@ import pytest
 from onnx import numpy_helper
 
 from remat_cli.formats import planfile
-from remat_cli.planning.plans.points import Point
+from remat_cli.plans.points import Point
 from remat_cli.runtime.session import session_of
 from remat_cli.saying.showing import shown
 from solvers.problem import Status

@@ -21,10 +21,10 @@ from remat_cli.model.graph import Graph
 from remat_cli.model.quantities import parse_bytes
 from remat_cli.model.sessions import DEFAULT
 from remat_cli.notes.words import sentence
-from remat_cli.planning.loading import load_planned, load_subject
-from remat_cli.planning.plans.planned import Planned
+from remat_cli.planning.loading import load_subject
 from remat_cli.planning.stock.target import StockTarget
 from remat_cli.planning.targets import trials
+from remat_cli.plans.planned import Planned, load_planned
 from tests.remat_cli.kinds import model
 from tests.sampling import few
 

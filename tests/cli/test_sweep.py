@@ -24,7 +24,7 @@ from remat_cli.actions import sweeping
 from remat_cli.formats import planfile, problemfile
 from remat_cli.model.quantities import parse_budget, parse_budgets
 from remat_cli.planning.loading import load_subject
-from remat_cli.planning.plans.points import Point
+from remat_cli.plans.points import Point
 from solvers.problem import Limits, Status
 from tests.ample import ample
 from tests.cli.running import Command

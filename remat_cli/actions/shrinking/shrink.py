@@ -47,8 +47,8 @@ from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.model.graph import Graph
 from remat_cli.onnx_graph.load import load
 from remat_cli.onnx_graph.stored import files_beside
-from remat_cli.planning.plans.planned import Planned
 from remat_cli.planning.subjects.subject import Subject
+from remat_cli.plans.planned import Planned
 from remat_cli.results.memory import Memory
 from solvers.clock import Clock
 from solvers.problem import Limits

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from remat_cli.planning.plans.roles import Role
-from remat_cli.planning.plans.timeline import Timeline
+from remat_cli.plans.roles import Role
+from remat_cli.plans.timeline import Timeline
 from remat_cli.saying.showing import Shown
 from solvers.plan import Allocate, Compute, Deallocate, Statement
 

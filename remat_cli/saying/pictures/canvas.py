@@ -16,7 +16,7 @@ from typing import Any
 
 from remat_cli.errors import Usage
 from remat_cli.formats.files import write_whole
-from remat_cli.planning.plans.roles import Role
+from remat_cli.plans.roles import Role
 
 KINDS = (".png", ".svg", ".pdf")
 INK, QUIET, GRID = "#24292f", "#6e7781", "#d8dee4"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from remat_cli.model.proved import overhead_of
-from remat_cli.planning.plans.points import Curve, Point
+from remat_cli.plans.points import Curve, Point
 from remat_cli.saying.pictures import canvas
 from remat_cli.units import show_bytes
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from remat_cli.planning.plans.roles import Role
-from remat_cli.planning.plans.timeline import Timeline
+from remat_cli.plans.roles import Role
+from remat_cli.plans.timeline import Timeline
 from remat_cli.saying.pictures import canvas
 from remat_cli.saying.showing import Shown
 from remat_cli.units import show_bytes

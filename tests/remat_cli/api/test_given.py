@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import remat_cli as remat
-from remat_cli.planning.plans.planned import Planned
+from remat_cli.plans.planned import Planned
 
 DATA = Path(__file__).parents[2] / "data"
 CNN, FORWARD = DATA / "torch_cnn.onnx", DATA / "torch" / "language_train_whole.onnx"

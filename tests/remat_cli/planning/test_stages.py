@@ -14,13 +14,13 @@ from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import STRICT
 from remat_cli.planning.kinds import TARGETS, target_of
 from remat_cli.planning.loading import load_subject
-from remat_cli.planning.plans import record
 from remat_cli.planning.search import met
 from remat_cli.planning.search.answer import Answer, find_solver
 from remat_cli.planning.search.known import cheaper_known, cheapest_known
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.search.so_far import SoFar
 from remat_cli.planning.targets.planned import PlannedTarget
+from remat_cli.plans import record
 from solvers.clock import Clock, limited
 from solvers.methods.exact.low_walks import lowest
 from solvers.placement import fitting

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from remat_cli.planning.plans.timeline import Timeline, timeline
+from remat_cli.plans.timeline import Timeline, timeline
 from remat_cli.saying.chart import LABEL, Style, chart
 from solvers.problem import Node, Problem
 from solvers.schedule import evaluate

@@ -18,7 +18,7 @@ from matplotlib import image
 from matplotlib.colors import to_rgb
 
 from remat_cli import solve
-from remat_cli.planning.plans.roles import Role
+from remat_cli.plans.roles import Role
 from remat_cli.saying.pictures import canvas
 from remat_cli.saying.pictures.canvas import BYTES, PHASES, ROLES, short, unit
 from remat_cli.saying.pictures.matrices import matrices

@@ -15,7 +15,7 @@ from remat_cli.checking.feeds import draw_feeds
 from remat_cli.checking.processes import Bench
 from remat_cli.model.sessions import DEFAULT
 from remat_cli.planning.loading import load_subject
-from remat_cli.planning.plans.planned import Planned
+from remat_cli.plans.planned import Planned
 from remat_cli.saying.showing import shown, summary
 from tests.cli.running import Command
 from tests.sampling import few

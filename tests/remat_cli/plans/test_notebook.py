@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 import pytest
 
 import remat_cli as remat
-from remat_cli.planning.plans.notebook import HIGH, ROOM, WIDE, bars, memory_over_time, overhead_by_budget, shown
-from remat_cli.planning.plans.timeline import timeline
+from remat_cli.plans.notebook import HIGH, ROOM, WIDE, bars, memory_over_time, overhead_by_budget, shown
+from remat_cli.plans.timeline import timeline
 from solvers.plan import lower
 from solvers.problem import Node, Problem
 from solvers.simulate import simulate

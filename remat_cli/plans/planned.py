@@ -16,14 +16,17 @@ from typing import NoReturn
 
 from profiles.costfile import dump
 from remat_cli.errors import RematWarning, Usage
+from remat_cli.formats import planfile
 from remat_cli.formats.files import write_whole
 from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.formats.planfile import PlanFile, describe, replay
 from remat_cli.notes.words import sentences
-from remat_cli.planning.plans.keeping import put
-from remat_cli.planning.plans.notebook import memory_over_time, shown
-from remat_cli.planning.plans.timeline import timeline
+from remat_cli.planning.loading import load_subject
+from remat_cli.planning.subjects.in_pieces import replayed_in_pieces
 from remat_cli.planning.subjects.subject import Subject
+from remat_cli.plans.keeping import put
+from remat_cli.plans.notebook import memory_over_time, shown
+from remat_cli.plans.timeline import timeline
 from remat_cli.units import show_bytes, show_share
 from solvers.notes import Note
 from solvers.plan import Plan
@@ -158,6 +161,17 @@ class Planned:
             text = dump(replace(subject.given_costs, model=Path(where).as_posix()))
             found["costs"] = destination.with_name(f"{name}.costs.yaml"), text.encode()
         return found
+
+
+def load_planned(path: Path) -> Planned:
+    """A plan and the subject it schedules, both as they were when it was made; what has changed since is refused."""
+    plan = planfile.read(path)
+    planfile.check_source(plan.model, "model")
+    if plan.costs:
+        planfile.check_source(plan.costs, "cost file")
+    costs, as_run = plan.costs.path if plan.costs else None, plan.graph == planfile.AS_RUN
+    subject = load_subject(plan.model.path, costs, plan.dims, plan.kind, as_run, plan.in_place)
+    return Planned(plan, replayed_in_pieces(subject, plan.pieces) if plan.pieces else subject, path)
 
 
 def _free_names(stem: str) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from remat_cli.planning.plans.planned import Planned
+from remat_cli.plans.planned import Planned
 
 Verdict = Literal["fits", "infeasible", "unknown"]
 

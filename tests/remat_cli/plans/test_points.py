@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from remat_cli.formats.planfile import PlanFile, Searched, Source
 from remat_cli.model.promise import Promise
-from remat_cli.planning.plans.points import Point, agree, knee
+from remat_cli.plans.points import Point, agree, knee
 from solvers.problem import Status
 
 OPTIMUM = {budget: 200 - 10 * budget for budget in range(1, 11)}  # a curve of which random points know something

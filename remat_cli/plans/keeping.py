@@ -13,11 +13,11 @@ from remat_cli.formats import planfile
 from remat_cli.formats.files import alone_in, write_whole
 from remat_cli.formats.planfile import PlanFile, replay
 from remat_cli.notes.kinds import PlanNote
-from remat_cli.planning.plans.record import plan_file
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.subjects.in_pieces import replayed_in_pieces
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate, Footprint
+from remat_cli.plans.record import plan_file
 from solvers.notes import Note
 from solvers.problem import Result, Status
 from solvers.registry import METHODS

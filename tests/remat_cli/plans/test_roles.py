@@ -15,7 +15,7 @@ from remat_cli.gradient.parameters import Choice
 from remat_cli.gradient.training import Options, training_graph
 from remat_cli.ingest import graph_of, ingest
 from remat_cli.model.graph import Graph
-from remat_cli.planning.plans.roles import Role, roles_of
+from remat_cli.plans.roles import Role, roles_of
 from remat_cli.zoo.build import build
 
 FLOAT = 4

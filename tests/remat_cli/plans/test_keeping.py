@@ -15,8 +15,8 @@ import remat_cli as remat
 from remat_cli.formats import planfile
 from remat_cli.formats.planfile import PlanFile
 from remat_cli.notes.kinds import PlanNote
-from remat_cli.planning.plans import keeping
-from remat_cli.planning.plans.planned import Planned
+from remat_cli.plans import keeping
+from remat_cli.plans.planned import Planned
 
 WORK = 20_000
 DATA = Path(__file__).parents[2] / "data"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from remat_cli.planning.plans.timeline import Timeline
+from remat_cli.plans.timeline import Timeline
 from remat_cli.units import show_bytes
 
 WIDE, HIGH, ROOM = 480, 150, 18  # of a picture, in points; ROOM is left above and below for lines of text

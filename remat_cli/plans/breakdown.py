@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from remat_cli.planning.plans.roles import Role, roles_of
-from remat_cli.planning.plans.timeline import Timeline, timeline
 from remat_cli.planning.subjects.subject import Subject
+from remat_cli.plans.roles import Role, roles_of
+from remat_cli.plans.timeline import Timeline, timeline
 from solvers.plan import Plan
 from solvers.problem import Problem
 

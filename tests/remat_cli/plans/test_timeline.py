@@ -11,10 +11,10 @@ import pytest
 from remat_cli.formats.planfile import describe
 from remat_cli.model.problem_of import Named
 from remat_cli.planning.loading import load_subject
-from remat_cli.planning.plans.breakdown import anatomy, at_peak, during
-from remat_cli.planning.plans.roles import Role
-from remat_cli.planning.plans.timeline import Block, Timeline, timeline
 from remat_cli.planning.subjects.subject import Subject
+from remat_cli.plans.breakdown import anatomy, at_peak, during
+from remat_cli.plans.roles import Role
+from remat_cli.plans.timeline import Block, Timeline, timeline
 from solvers.plan import IllegalOrder
 from solvers.problem import Node, Problem
 from solvers.schedule import evaluate

@@ -1,0 +1,1 @@
+"""Plans that were found: recorded, the best kept, compared on a curve, and memory followed over time."""
