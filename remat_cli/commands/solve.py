@@ -6,6 +6,7 @@ Invariant: a plan file on disk is always legal and whole; while a solver still s
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ import click
 from remat_cli.commands import methods, options
 from remat_cli.commands.helping import MethodOption
 from remat_cli.commands.solve_answer import LatestPlan, Place, tell_answer, tell_nothing_yet
-from remat_cli.commands.solve_flags import SolveFlags, limits_of, name_of, question_of
+from remat_cli.commands.solve_flags import ALL, limits_of, name_of, question_of, settled
 
 if TYPE_CHECKING:
     from remat_cli.actions.answering import WholeQuestion
@@ -64,7 +65,7 @@ if TYPE_CHECKING:
 @options.as_json
 @options.quiet
 @options.verbose
-def command(model: Path | None, **given: Any) -> None:
+def command(model: Path | None, **parsed: Any) -> None:
     """Find the fastest plan of MODEL within a memory budget.
 
     MODEL is a .onnx or .problem.json file; by default that of the *.costs.yaml.
@@ -72,38 +73,37 @@ def command(model: Path | None, **given: Any) -> None:
     \b
     remat solve train.onnx --budget 70%
     """
-    flags = SolveFlags.of(**given)
-    if flags.list_methods:
-        click.echo(methods.list_methods(flags.as_json))
+    given = settled(parsed)
+    if given["list_methods"]:
+        click.echo(methods.list_methods(given["as_json"]))
         return
     from remat_cli.actions.answering import cut_as_asked
     from remat_cli.actions.deadline import Deadline
     from remat_cli.actions.interrupts import listening
     from remat_cli.saying.progress import tell_times
 
-    clock = options.clock_of(flags.time_limit, flags.work_limit)
-    flags = replace(flags, time_limit=clock.seconds)
+    clock = options.clock_of(given["time_limit"], given["work_limit"])
     deadline = None  # each method has all the time
-    if not flags.every_method:
-        deadline = Deadline(clock, lambda: tell_nothing_yet(flags, clock), searching=False)
+    if given["method"] != ALL:
+        deadline = Deadline(clock, lambda: tell_nothing_yet(given, clock), searching=False)
     with deadline or nullcontext():
-        asked = _asked(model, flags, clock)
+        asked = _asked(model, given, clock)
         with listening() as interrupts:
             clock = clock.unless(interrupts)
-            asked = replace(asked, limits=limits_of(flags, clock))
+            asked = replace(asked, limits=limits_of(given, clock))
             if deadline is not None:
                 deadline.clock = clock
-            if deadline is None or flags.lp_bound:
+            if deadline is None or given["lp_bound"]:
                 if deadline is not None:
                     deadline.search_begins()
-                (_tell_relaxation if flags.lp_bound else _compare)(cut_as_asked(asked), flags)
+                (_tell_relaxation if given["lp_bound"] else _compare)(cut_as_asked(asked), given)
                 return
-            _solve(asked, flags, deadline)
-            if flags.verbose and not flags.quiet:
+            _solve(asked, given, deadline)
+            if given["verbose"] and not given["quiet"]:
                 tell_times(asked.so_far.times, clock.elapsed())
 
 
-def _asked(model: Path | None, flags: SolveFlags, clock: Clock) -> WholeQuestion:
+def _asked(model: Path | None, given: Mapping[str, Any], clock: Clock) -> WholeQuestion:
     """The question, of the model as it is read."""
     from remat_cli.actions.answering import WholeQuestion
     from remat_cli.actions.pieces_asked import pieces_named
@@ -114,29 +114,29 @@ def _asked(model: Path | None, flags: SolveFlags, clock: Clock) -> WholeQuestion
     from remat_cli.planning.search.so_far import SoFar
     from remat_cli.planning.search.untouched import too_small
 
-    question, in_place = question_of(flags), options.asked_in_place(flags.in_place, flags.held_twice)
-    cuts = pieces_named(flags.pieces, flags.largest_value)
-    if flags.optimize:
+    question, in_place = question_of(given), options.asked_in_place(given["in_place"], given["held_twice"])
+    cuts = pieces_named(given["pieces"], given["largest_value"])
+    if given["optimize"]:
         if model is None:
             raise Usage("--optimize needs a model: name it")
-        model = options.optimized(model, flags.optimize)
+        model = options.optimized(model, given["optimize"])
     known = SoFar(watched=True)
     with known.times.part("reading the model"):
-        subject = load_subject(model, flags.costs, dict(flags.dims), question.session, in_place=in_place)
-    if not (flags.budget and too_small(subject, budget_of(subject, question), question.session)):
+        subject = load_subject(model, given["costs"], dict(given["dims"]), question.session, in_place=in_place)
+    if not (given["budget"] and too_small(subject, budget_of(subject, question), question.session)):
         find_solver(question.method, {})  # brings what it needs: from here on an interrupt is only asked about
     return WholeQuestion(
         subject=subject,
         question=question,
-        limits=limits_of(flags, clock),
-        memory=options.memory_of(flags.time_limit, flags.force, flags.quiet),
+        limits=limits_of(given, clock),
+        memory=options.memory_of(clock.seconds, given["force"], given["quiet"]),
         cuts=cuts,
-        proving=flags.certificate is not None,
+        proving=given["certificate"] is not None,
         so_far=known,
     )
 
 
-def _solve(asked: WholeQuestion, flags: SolveFlags, deadline: Deadline) -> None:
+def _solve(asked: WholeQuestion, given: Mapping[str, Any], deadline: Deadline) -> None:
     from remat_cli.actions.answering import answer_whole
     from remat_cli.errors import BadInput
     from remat_cli.formats import certificatefile
@@ -145,16 +145,16 @@ def _solve(asked: WholeQuestion, flags: SolveFlags, deadline: Deadline) -> None:
     from remat_cli.runtime.session import unknown_version
     from remat_cli.saying.progress import progress_line
 
-    subject, question, known = asked.subject, asked.question, asked.so_far
-    destination = flags.output or subject.beside(f".{name_of(flags)}.plan.json")
-    check_place(destination, FileKind.PLAN, subject.path, *flags.known)
-    check_place(flags.certificate, FileKind.CERTIFICATE, subject.path, destination, *flags.known)
+    subject, question, known, proof = asked.subject, asked.question, asked.so_far, given["certificate"]
+    destination = given["output"] or subject.beside(f".{name_of(given)}.plan.json")
+    check_place(destination, FileKind.PLAN, subject.path, *given["known"])
+    check_place(proof, FileKind.CERTIFICATE, subject.path, destination, *given["known"])
     if not destination.parent.is_dir():
         raise BadInput(f"cannot write {destination}: the folder {destination.parent} does not exist")
     before = known_before(destination, subject.source.sha256)
     question = replace(question, stands=before["stands"], earlier=(*question.earlier, *before["earlier"]))
     place = Place(destination, subject)
-    latest = LatestPlan(question, known, place, flags, asked.limits)
+    latest = LatestPlan(question, known, place, given, asked.limits)
 
     def look() -> None:
         if known.begun:
@@ -162,17 +162,17 @@ def _solve(asked: WholeQuestion, flags: SolveFlags, deadline: Deadline) -> None:
         latest.look()
 
     deadline.last_words, deadline.look = latest.last_words, look
-    with progress_line(subject.before().cost, flags.quiet, flags.verbose) as known.tell:
+    with progress_line(subject.before().cost, given["quiet"], given["verbose"]) as known.tell:
         answered = answer_whole(replace(asked, question=question))
     notes = unknown_version()
-    if answered.certificate is not None and flags.certificate is not None:
-        certificatefile.write(answered.certificate, flags.certificate)
-        notes += [f"{flags.certificate} does not prove {said}" for said in answered.unproved]
+    if answered.certificate is not None and proof is not None:
+        certificatefile.write(answered.certificate, proof)
+        notes += [f"{proof} does not prove {said}" for said in answered.unproved]
     deadline.met()
-    tell_answer(answered.found, place, flags, notes)
+    tell_answer(answered.found, place, given, notes)
 
 
-def _compare(asked: WholeQuestion, flags: SolveFlags) -> None:
+def _compare(asked: WholeQuestion, given: Mapping[str, Any]) -> None:
     """Every method on the same question, as a table."""
     from remat_cli.actions.solving import budget_of, compare_methods
     from remat_cli.errors import Infeasible, NoPlan, NoSchedule, error_in
@@ -182,7 +182,7 @@ def _compare(asked: WholeQuestion, flags: SolveFlags) -> None:
     from solvers.problem import Status
 
     subject, budget = asked.subject, budget_of(asked.subject, asked.question)
-    with Line(flags.quiet) as line:
+    with Line(given["quiet"]) as line:
 
         def limits(name: str) -> Limits:
             """Each method has all the time there is, and may do as much."""
@@ -194,23 +194,23 @@ def _compare(asked: WholeQuestion, flags: SolveFlags) -> None:
     if not any(found.found for found in answers):
         proved = any(found.status is Status.INFEASIBLE for found in answers)
         error = (Infeasible if proved else NoPlan)(f"no method found a plan within {show_bytes(budget)}")
-    if flags.as_json:
+    if given["as_json"]:
         said = {"budget": budget, "methods": [report.as_object(found, None) for found in answers]}
         click.echo(json.dumps(error_in(said, error)))
     else:
-        click.echo(report.comparison(answers, as_csv=flags.as_csv))
+        click.echo(report.comparison(answers, as_csv=given["as_csv"]))
     if error is not None:
         raise error
 
 
-def _tell_relaxation(asked: WholeQuestion, flags: SolveFlags) -> None:
+def _tell_relaxation(asked: WholeQuestion, given: Mapping[str, Any]) -> None:
     from remat_cli.actions.solving import budget_of, relaxation
     from remat_cli.notes.words import sentence
 
     subject, question = asked.subject, asked.question
     no_stages = bool(question.options.get("no_stages"))
     found = relaxation(subject, budget_of(subject, question), asked.limits, no_stages)
-    if flags.as_json:
+    if given["as_json"]:
         answer = {
             "budget": found.budget,
             "lp_bound": found.bound,

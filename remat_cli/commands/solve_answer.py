@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
-
-from remat_cli.commands.solve_flags import SolveFlags
 
 if TYPE_CHECKING:
     from remat_cli.actions.questions import Question
@@ -30,7 +28,7 @@ WRITE_EVERY_SECONDS = 1.0  # an improving plan is written at most so often
 BUSY_SHARE = 0.5  # of the time on the wall that had a processor: below it, the machine is said to be busy
 
 
-def tell_nothing_yet(flags: SolveFlags, clock: Clock) -> int:
+def tell_nothing_yet(given: Mapping[str, Any], clock: Clock) -> int:
     """The last words of a command that ended before there was a plan."""
     from remat_cli.errors import NoPlan, error_in
 
@@ -41,8 +39,8 @@ def tell_nothing_yet(flags: SolveFlags, clock: Clock) -> int:
         had, passed = time.process_time(), clock.elapsed()
         if had < BUSY_SHARE * passed:
             words += f" (this machine is busy: of {passed:.1f} s the command had {had:.1f} on a processor)"
-    if flags.as_json:
-        said = {"status": "unknown", "method": flags.method, "plan": None, "stopped": stopped}
+    if given["as_json"]:
+        said = {"status": "unknown", "method": given["method"], "plan": None, "stopped": stopped}
         click.echo(json.dumps(error_in(said, NoPlan(words))))
     click.echo(f"remat: {words}", err=True)
     return NoPlan.code
@@ -72,8 +70,10 @@ class LatestPlan:
     """Looks at what is known while a search goes on, and writes each better plan that fits as it runs, at most once a
     second; `last_words` says the best by then, or a proved no."""
 
-    def __init__(self, question: Question, known: SoFar, place: Place, flags: SolveFlags, limits: Limits) -> None:
-        self.question, self.known, self.place, self.flags, self.limits = question, known, place, flags, limits
+    def __init__(
+        self, question: Question, known: SoFar, place: Place, given: Mapping[str, Any], limits: Limits
+    ) -> None:
+        self.question, self.known, self.place, self.given, self.limits = question, known, place, given, limits
         self.written: Answer | None = None
         self.at = -WRITE_EVERY_SECONDS
 
@@ -92,23 +92,23 @@ class LatestPlan:
         from remat_cli.actions.solving import best_by_now
         from remat_cli.errors import NoPlan, RematError
 
-        uncertified, code = self.known.found is not None and self.flags.certificate, 0
+        uncertified, code = self.known.found is not None and self.given["certificate"], 0
         if uncertified:  # of what was asked for there is a plan alone
             words = f"time was up before {uncertified} could be made; give more with --time-limit"
             click.echo(f"remat: {words}", err=True)
             code = NoPlan.code
         found = best_by_now(self.question, self.known, self.limits)
         if found is None:
-            return tell_nothing_yet(self.flags, self.limits.clock)
+            return tell_nothing_yet(self.given, self.limits.clock)
         try:
-            tell_answer(replace(found, limits=self.limits), self.place, self.flags)
+            tell_answer(replace(found, limits=self.limits), self.place, self.given)
         except RematError as error:
             click.echo(f"remat: {error}", err=True)
             return error.code
         return code
 
 
-def tell_answer(found: Answer, place: Place, flags: SolveFlags, notes: Sequence[str] = ()) -> None:
+def tell_answer(found: Answer, place: Place, given: Mapping[str, Any], notes: Sequence[str] = ()) -> None:
     """Write the plan and say what came of it; raise where there is none."""
     from remat_cli.actions.solving import refusal
     from remat_cli.errors import error_in
@@ -119,38 +119,39 @@ def tell_answer(found: Answer, place: Place, flags: SolveFlags, notes: Sequence[
     if found.found:
         found = place.put(found)
         notes = (*notes, *sentences(place.notes))
-    elif flags.verbose and not flags.quiet:
+    elif given["verbose"] and not given["quiet"]:
         for line in refusals.explain(found):
             click.echo(f"note: {line}", err=True)
     error = refusal(found)
-    if flags.as_json:
+    if given["as_json"]:
         said = report.as_object(found, str(place.path) if found.found else None)
         said["notes"] += notes
         click.echo(json.dumps(error_in(said, error)))
     if error is not None:
         raise error
-    if flags.quiet or flags.as_json:
+    if given["quiet"] or given["as_json"]:
         return
     if found.untouched:
         for note in sentences(note for note in found.subject.notes if note.kind in OF_ANY_MODEL):
             click.echo(f"note: {note}")
         for line in notes:
             click.echo(f"note: {line}")
-        click.echo(f"{report.as_it_is(found)}\n{_wrote(place.path, flags)}")
+        click.echo(f"{report.as_it_is(found)}\n{_wrote(place.path, given)}")
         return
-    click.echo(report.summary(found, bool(flags.verbose), flags.minimize == "peak"))
-    if flags.verbose and found.schedule.result.parts:
+    click.echo(report.summary(found, bool(given["verbose"]), given["minimize"] == "peak"))
+    if given["verbose"] and found.schedule.result.parts:
         click.echo(report.parts_table(found))
-    told = [note for note in found.notes if flags.verbose or note.kind not in ROUTINE]
+    told = [note for note in found.notes if given["verbose"] or note.kind not in ROUTINE]
     for line in (*sentences(told), *notes):
         click.echo(f"note: {line}")
-    if flags.minimize == "peak" and (least := refusals.least_peak_bound(found)):
+    if given["minimize"] == "peak" and (least := refusals.least_peak_bound(found)):
         click.echo(f"note: {least}")
-    click.echo(_wrote(place.path, flags) + _next(found, place.path))
+    click.echo(_wrote(place.path, given) + _next(found, place.path))
 
 
-def _wrote(destination: Path, flags: SolveFlags) -> str:
-    return f"wrote {destination}" + (f" and {flags.certificate}" if flags.certificate else "")
+def _wrote(destination: Path, given: Mapping[str, Any]) -> str:
+    proof = given["certificate"]
+    return f"wrote {destination}" + (f" and {proof}" if proof else "")
 
 
 def _next(found: Answer, destination: Path) -> str:

@@ -13,7 +13,7 @@ from remat_cli.actions import solving
 from remat_cli.actions.questions import kind_named
 from remat_cli.commands import solve
 from remat_cli.commands.solve_answer import LatestPlan, Place
-from remat_cli.commands.solve_flags import SolveFlags, question_of
+from remat_cli.commands.solve_flags import question_of, settled
 from remat_cli.model.quantities import Budget, parse_budget
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.search import graphs
@@ -130,7 +130,7 @@ def test_a_proved_no_is_said_if_time_ends_while_a_budget_that_is_enough_is_sough
 ) -> None:
     """The command whose time is up in there knows the proof, and said that more time was needed."""
     given = solve.command.make_context("solve", [str(model), "--budget", "50%"]).params
-    flags = SolveFlags.of(**{name: value for name, value in given.items() if name != "model"})
+    flags = settled({name: value for name, value in given.items() if name != "model"})
     subject, question, limits = load_subject(model, None, {}, kind_named("remat")), question_of(flags), Limits()
     known = SoFar()
     latest = LatestPlan(question, known, Place(model.with_suffix(".plan.json"), subject), flags, limits)

@@ -23,7 +23,6 @@ from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.subjects.in_pieces import replayed_in_pieces
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate
-from remat_cli.planning.targets.placing import place_as_recorded
 from solvers.notes import Note
 from solvers.plan import IllegalOrder
 from solvers.problem import Result, Status
@@ -118,5 +117,5 @@ def _with_its_places(request: PlanRequest, candidate: Candidate, known: PlanFile
     """The candidate with the places that the plan file gives, because finding such places may have taken long."""
     if known.placement is None or known.session != request.target.session.name:
         return candidate
-    fits = place_as_recorded(request.target, candidate, known.placement)
+    fits = request.target.place_as_recorded(candidate, known.placement)
     return fits if fits.footprint is not None and request.fits(fits) else candidate

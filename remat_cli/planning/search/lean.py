@@ -12,7 +12,6 @@ from remat_cli.planning.search.answer import answer
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate
-from remat_cli.planning.targets.placing import place
 from solvers.methods.auto.leanest import find_lean, list_walked
 from solvers.notes import Note
 from solvers.problem import Result, Status
@@ -39,11 +38,11 @@ def _least_placed(request: PlanRequest) -> Candidate:
     ]
     orders.sort(key=lambda candidate: request.target.estimate(candidate.subject.problem, candidate.plan))
     clock = request.limits.clock.timed()  # of work it has none: what is left would decide which plan it is
-    best = place(request.target, orders[0], clock=clock)
+    best = request.target.place(orders[0], clock=clock)
     for candidate in orders[1:MOST_PLACED]:
         if clock.over():
             break
-        best = min(best, place(request.target, candidate, clock=clock), key=lambda one: lean_needs(request, one))
+        best = min(best, request.target.place(candidate, clock=clock), key=lambda one: lean_needs(request, one))
     return best
 
 

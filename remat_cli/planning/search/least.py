@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from remat_cli.planning.kinds import target_of
 from remat_cli.planning.search.answer import Answer
-from remat_cli.planning.targets.placing import place
 
 
 def least_needed(answer: Answer) -> int | None:
@@ -22,5 +21,5 @@ def least_needed(answer: Answer) -> int | None:
     if answer.session is None or answer.subject.graph is None:
         return outcome.peak
     target = target_of(answer.session)
-    placed = place(target, answer.candidate.with_order(order), clock=answer.limits.clock.timed())
+    placed = target.place(answer.candidate.with_order(order), clock=answer.limits.clock.timed())
     return max(outcome.peak + answer.aside, target.counted(placed.promise))

@@ -11,7 +11,6 @@ from dataclasses import replace
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.targets.candidate import Candidate
-from remat_cli.planning.targets.placing import place
 from remat_cli.planning.time_plan import REPLACING_SECONDS, settling_round
 from solvers.clock import Clock
 from solvers.notes import Note
@@ -100,7 +99,7 @@ def _lower_once(request: PlanRequest, candidate: Candidate) -> Candidate | None:
     other = settle(replace(request, budget=wanted), candidate)
     if other is None or other.cost > candidate.cost:
         other = candidate
-    packed = place(request.target, other, clock=request.time.longer())
+    packed = request.target.place(other, clock=request.time.longer())
     best = packed if request.counted(packed) < request.counted(other) else other
     return best if request.counted(best) < request.counted(candidate) else None
 

@@ -11,7 +11,6 @@ from remat_cli.planning.search.answer import Answer, Enough, answer
 from remat_cli.planning.search.so_far import SoFar
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate
-from remat_cli.planning.targets.placing import place
 from remat_cli.planning.targets.target import Target
 from remat_cli.planning.targets.trials import Trials
 from remat_cli.planning.time_plan import TimePlan
@@ -115,7 +114,7 @@ class PlanRequest:
                 candidate = replace(candidate, model=last.model)
                 if self.target.online:  # else it may be packed for longer than it was
                     return replace(candidate, footprint=last.footprint)
-        placed = place(self.target, candidate, self.budget, clock)
+        placed = self.target.place(candidate, self.budget, clock)
         self.newest[:] = [*self.newest[-1:], (key, placed)]
         return placed
 

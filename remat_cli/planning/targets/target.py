@@ -143,6 +143,20 @@ class Target(ABC):
         """The problem with every size as the allocator takes it. `later`: in later runs, where these differ."""
         return in_units(problem, self.unit)
 
+    def place(self, candidate: Candidate, budget: int | None = None, clock: Clock | None = None) -> Candidate:
+        """The candidate with its model for such a session and the model's footprint; with a budget, as tightly as that
+        asks."""
+        subject = candidate.subject
+        foretold = None if budget is None else self.foretold_within(budget)
+        model = candidate.model or self.rewrite(subject, candidate.plan, foretold)
+        return replace(candidate, model=model, footprint=self.footprint(model, self.aside(subject), budget, clock))
+
+    def place_as_recorded(self, candidate: Candidate, placement: Placement) -> Candidate:
+        """The candidate with the places that a plan file gives, if they are sound; without places if not."""
+        model = self.rewrite(candidate.subject, candidate.plan)
+        footprint = self.as_recorded(model, self.aside(candidate.subject), placement)
+        return candidate if footprint is None else replace(candidate, model=model, footprint=footprint)
+
     @abstractmethod
     def footprint(
         self, model: Rewritten, aside: int, budget: int | None = None, clock: Clock | None = None

@@ -19,6 +19,9 @@ from remat_cli.model.quantities import parse_budget
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.search.answer import Answer
+from remat_cli.planning.stock.target import StockTarget
+from remat_cli.planning.targets.candidate import Candidate
+from remat_cli.planning.targets.target import Target
 from remat_cli.results.memory import Memory
 from remat_cli.results.store import Store
 from solvers.clock import Clock, limited
@@ -119,16 +122,14 @@ def test_what_was_interrupted_is_never_the_answer_to_a_whole_search(runtime: str
 @pytest.mark.slow
 def test_a_refusal_looks_for_the_leanest_plan_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each order that is placed is a whole model made, so what is witnessed again is not placed again."""
-    from remat_cli.planning.search import lean
-
     placed: list[Any] = []
 
-    def place(target: Any, one: Any, **more: Any) -> Any:
-        placed.append((one.subject.problem, tuple(one.order)))
-        return put(target, one, **more)
+    def place(target: Target, one: Candidate, budget: int | None = None, clock: Clock | None = None) -> Candidate:
+        if budget is None:  # the leanest is placed as it is
+            placed.append((one.subject.problem, tuple(one.order)))
+        return Target.place(target, one, budget, clock)
 
-    put = lean.place
-    monkeypatch.setattr(lean, "place", place)
+    monkeypatch.setattr(StockTarget, "place", place)
     assert not _asked(CNN, {"budget": "35%", "runtime": "stock"}, store).found
     assert placed
     assert len(placed) == len(set(placed))

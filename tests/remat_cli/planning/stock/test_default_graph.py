@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
@@ -24,7 +25,6 @@ from remat_cli.planning.stock.same_kernels import rewrite_surely
 from remat_cli.planning.stock.target import StockTarget
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate
-from remat_cli.planning.targets.placing import place
 from remat_cli.planning.targets.target import Target
 from solvers.clock import limited
 from solvers.plan import Plan, lower
@@ -116,11 +116,11 @@ def test_what_was_placed_last_is_not_made_again(data: Path, monkeypatch: pytest.
     subject = load_subject(data / "torch_mlp.onnx", None, {}, DEFAULT)
     made: list[Candidate] = []
 
-    def count(target: Target, candidate: Candidate, *others: object) -> Candidate:
+    def count(target: Target, candidate: Candidate, *others: Any) -> Candidate:
         made.append(candidate)
-        return place(target, candidate, *others)
+        return Target.place(target, candidate, *others)
 
-    monkeypatch.setattr("remat_cli.planning.search.request.place", count)
+    monkeypatch.setattr(StockTarget, "place", count)
     budget = share_base(subject, DEFAULT)
     request = PlanRequest(subject, budget, "auto", find_solver("auto", {}), Limits(), StockTarget())
     one, other = (Candidate(subject, _scheduled(subject, seed)) for seed in (1, 2))
