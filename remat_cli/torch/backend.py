@@ -17,7 +17,8 @@ from remat_cli.torch.beside import Beside
 from remat_cli.torch.building import Split
 from remat_cli.torch.partition import Partitioner, PlannedJoint, partition_fn
 from remat_cli.torch.private import TorchDynamoException, aot_autograd, donate_nothing, lookup_backend, reset
-from remat_cli.torch.ranks import RanksDiffer
+from remat_cli.torch.ranks import RanksDiffer, meet
+from remat_cli.torch.reading import meetings
 from remat_cli.torch.regions import write_out
 from remat_cli.torch.running import Compiled, op_by_op
 from remat_cli.torch.sizes import SizeCheck
@@ -34,6 +35,7 @@ class Backend:
         self.asked = asked
         tell_of_skipped(self)
         self.step = WholeStep(partitioner.allowance, self._compile_again)
+        self.anew = False  # whether this rank compiled again, as others may not have
 
     @property
     def plans(self) -> list[PlannedJoint]:
@@ -62,6 +64,7 @@ class Backend:
         return (backend, self.asked) if self.asked else super().__reduce__()
 
     def _compile_again(self) -> None:
+        self.anew = True
         self.partitioner.plans.clear()
         reset()
         tell_of_skipped(self)
@@ -88,6 +91,8 @@ class _Graph:
         given["leaves"], self.outputs = self.leaves, given["num_fwd_outputs"]
         result = partitioner.split(module, inputs, lambda lowered: step.room(self.number, lowered), **given)
         self.planned = partitioner.plans[-1]
+        if self.planned.lowered is not None and not step.settled and not self.backend.anew:
+            meet(meetings(self.planned.lowered.joint.effects))
         step.hear(self.number, self.planned)
         return result
 

@@ -10,8 +10,10 @@ with different plans still meet in them.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -21,7 +23,11 @@ from torch import distributed
 from remat_cli.errors import RematWarning
 from remat_cli.torch.private import store_of_ranks
 
+MOST_SHOWN = 300  # letters of a list of collectives
 PATIENCE_SECONDS = 60.0  # beside twice the time of a search: a rank may still be compiling what comes before
+
+
+met: Counter[str] = Counter()  # a group of ranks -> the graphs of this process in which they meet
 
 
 class RanksDiffer(RuntimeError):
@@ -61,6 +67,19 @@ def compare(question: str, digest: str) -> bool:
         return True
     held = store.compare_set(f"remat/{question}/digest", "", digest).decode()
     return held in ("", digest)  # a store that stands for none holds nothing
+
+
+def meet(groups: dict[str, list[str]]) -> None:
+    """Hold the collectives of a graph, for each group of ranks, against those of the graph that other ranks of it came
+    to after as many others. Raises RanksDiffer: they would wait for ever, or take one another's numbers."""
+    for group, found in groups.items():
+        met[group] += 1
+        question, words = f"group {group}/{met[group]}", ", ".join(found)
+        if compare(question, hashlib.sha256(words.encode()).hexdigest()):
+            continue
+        shown = words if len(words) < MOST_SHOWN else f"{words[:MOST_SHOWN]} ..."
+        text = f"remat: another rank meets in other collectives in graph {met[group]} of group '{group}' than this one"
+        raise RanksDiffer(f"{text} ({shown}): give all ranks of a group the same module and inputs of the same sizes")
 
 
 def meeting_place() -> Any:

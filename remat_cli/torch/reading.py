@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -38,6 +38,8 @@ _aten = torch.ops.aten
 REDUCED_IN_PLACE = {_aten.mse_loss, _aten.smooth_l1_loss, _aten.soft_margin_loss, _aten.binary_cross_entropy}
 MADE_LIKE_INPUT = {_aten.im2col, _aten.col2im}
 WRITTEN_IN_A_COPY = {_aten.copy, _aten.slice_scatter, _aten.select_scatter, _aten.diagonal_scatter}
+_meet = torch.ops._c10d_functional
+OF_ONE_SIZE = {_meet.all_reduce, _meet.all_gather_into_tensor, _meet.reduce_scatter_tensor, _meet.broadcast}
 CHOICES = {_aten.topk, _aten.sort, _aten.argmax, _aten.argmin, _aten.kthvalue, _aten.mode}
 
 
@@ -160,6 +162,18 @@ def has_effect(node: fx.Node) -> bool:
 def is_collective(node: fx.Node) -> bool:
     """Whether the op runs together with other ranks."""
     return isinstance(node.target, OpOverload) and node.target.namespace in COLLECTIVES
+
+
+def meetings(ops: Iterable[fx.Node]) -> dict[str, list[str]]:
+    """For each group of ranks its collectives among these ops, with their sizes where these are one for all ranks."""
+    found: dict[str, list[str]] = {}
+    for op in filter(is_collective, ops):
+        group = _argument(op, "group_name")
+        if isinstance(group, str):
+            sizes = op.args[0].meta["val"].shape if op.target.overloadpacket in OF_ONE_SIZE else ()
+            known = [size for size in sizes if isinstance(size, int)]
+            found.setdefault(group, []).append(f"{op.target.overloadpacket.__name__}{known or ''}")
+    return found
 
 
 def subgraphs(node: fx.Node) -> Iterator[fx.Graph]:

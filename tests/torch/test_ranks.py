@@ -84,6 +84,27 @@ def test_ranks_with_collectives_in_different_plans_are_told_apart(store: Any, mo
         drop(torch.randn(8, requires_grad=True))
 
 
+@pytest.mark.usefixtures("store", "alone")
+def test_ranks_that_meet_in_other_collectives_are_told_before_they_wait() -> None:
+    """One process stands for three ranks, one after another: the third would wait for ever."""
+    from torch.distributed import _functional_collectives as together
+
+    def run(times: int, share: str) -> None:
+        def summed(x: torch.Tensor) -> torch.Tensor:
+            for _ in range(times):
+                x = together.all_reduce(x.sin(), "sum", distributed.group.WORLD)
+            return x.sum()
+
+        torch._dynamo.reset()
+        ranks.met.clear()
+        torch.compile(summed, backend=backend(share), dynamic=False)(torch.randn(64, requires_grad=True)).backward()
+
+    run(1, "100%")
+    run(1, "90%")  # ranks may have other budgets
+    with pytest.raises(RuntimeError, match=r"RanksDiffer.*meets in other collectives"):
+        run(2, "100%")
+
+
 class Block(nn.Module):
     def __init__(self, width: int = 32) -> None:
         super().__init__()
