@@ -2,8 +2,9 @@
 
 Inductor also holds what no plan says: weights in layouts of its own, workspace, buffers kept for a later use, and what
 it makes at once because one kernel makes it. A look at the code of a plan shows where that is. From then on the model
-counts it as workspace of the ops that the kernel carries out, and the next plan is made with it. Where no plan keeps to
-the budget, the leanest by the model alone is looked at too: it is the same for all budgets.
+counts it as workspace of the ops that the kernel carries out, and the next plan is made with it. Where the code of a
+plan is over the budget, the next one aims below it by half as much. Where the model has no plan within the budget any
+more, the leanest by the model alone is looked at too: it is the same for all budgets.
 
 Each plan whose code was looked at before counts as well, by the peak that it had then. The code of the plan that is
 used is looked at anew.
@@ -23,7 +24,7 @@ from remat_cli.torch.planning import PlannedOrder
 from remat_cli.torch.remembering import Order
 from remat_cli.torch.written import More, Written
 
-TRIES = 3  # plans after the one without recomputation; each has its code looked at
+TRIES = 5  # plans after the one without recomputation; each has its code looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +106,15 @@ class _Aiming:
 
     def aim(self) -> None:
         """Search with all that the code was seen to hold."""
-        budget = self.without.budget
+        budget, missed = self.without.budget, 0
         for _ in range(TRIES if budget > self.written.failed else 0):
             if not self.best()[1].over:
                 return
-            found = self.way.search(budget + self.spare(), self.written.more)
-            if found.order in self.tried or self.attempt(found) is None:
+            found = self.way.search(budget + self.spare() - missed // 2, self.written.more)
+            peak = None if found.order in self.tried else self.attempt(found)
+            if peak is None or not found.fits:
                 return
+            missed = max(0, peak - budget)
 
     def go_lean(self) -> None:
         """Consider the leanest plan by the model, which is the same for all budgets."""

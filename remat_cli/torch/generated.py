@@ -39,6 +39,7 @@ from remat_cli.torch.workspaces import workspace_of
 
 NAMES = "<forward code>", "<backward code>"
 BUFFER = re.compile(r"\bbuf\d+\b")
+PART = re.compile(r"= buf\d+\[")  # of the results of an op that has several
 NO_KERNEL = re.compile(r"= (empty_strided|reinterpret_tensor)|^\s*(assert|#)")
 
 
@@ -59,9 +60,14 @@ class _Written(Exception):
         self.name = NAMES[bool(graph.is_backward)]
         self.source = str(graph.codegen()[0].value)
         self.strides = [_strides(graph, output) for output in graph.graph_outputs or []]
-        origins = {name: buffer.get_origin_node() for name, buffer in graph.name_to_buffer.items()}
-        places = {name: origin.meta.get(PLACE) for name, origin in origins.items() if origin is not None}
-        self.places = {name: place for name, place in places.items() if place is not None}
+        self.places: dict[str, int] = {}
+        for name, buffer in graph.name_to_buffer.items():
+            origin = buffer.get_origin_node()
+            place = None if origin is None else origin.meta.get(PLACE)
+            if place is not None:
+                self.places[name] = place
+                if isinstance(buffer, ir.MultiOutput):  # the op itself has none: it makes several
+                    self.places[buffer.input_name(0)] = place
 
 
 class _Silent:
@@ -96,11 +102,13 @@ class _Watch(TorchDispatchMode):
 
     def kernels(self, written: _Written) -> Iterator[tuple[int, tuple[int, ...]]]:
         """The bytes while each kernel of the code runs, what is allocated for it among them, and the computes of the
-        plan whose results it is the first to touch."""
+        plan whose results it is the first to touch. What runs for no compute is the next one's."""
         known: set[str] = set()
         held = 0
         for number, line in enumerate(written.source.splitlines(), 1):
             held = max(held, self.lines.get((written.name, number), 0))
+            if PART.search(line):
+                known.update(BUFFER.findall(line))
             if "(" not in line or NO_KERNEL.search(line):
                 continue
             new = [name for name in BUFFER.findall(line) if name not in known]
@@ -108,7 +116,6 @@ class _Watch(TorchDispatchMode):
             places = tuple(dict.fromkeys(written.places[name] for name in new if name in written.places))
             if places and held:
                 yield held, places
-            if new:
                 held = 0
 
 

@@ -23,6 +23,8 @@ from remat_cli.torch.partition import Partitioner, RematWarning, partition_fn
 from remat_cli.torch.private import CustomPartitionerFn
 
 PARTITIONER = "custom_partitioner_fn"  # Inductor's setting
+SHARED_OPERAND = "score_fusion_memory_threshold"  # bytes in common for which Inductor has one kernel do two ops' work
+NEVER = 1 << 60
 
 
 class InductorPartitioner(CustomPartitionerFn):
@@ -84,11 +86,12 @@ def inductor_options(
 ) -> dict[str, Any]:
     """The options of torch.compile for Inductor under a budget. The arguments are those of `partitioner`.
 
-    Inductor keeps memory that is free for a later buffer of the same size, and moves kernels, by its own estimate of
-    the peak, which is not the budget: both are switched off.
+    Two habits of Inductor's are switched off, for what they hold: it keeps memory that is free for a later buffer of
+    the same size, and has one kernel do what two ops with the same operand do, though one of them is planned for later.
+    It may move kernels: it does where that holds less by its own estimate, and keeps the order of the plan otherwise.
     """
     own = partitioner(budget, costs, time_limit, beside, foretell)
-    return {PARTITIONER: own, "allow_buffer_reuse": False, "reorder_for_peak_memory": False}
+    return {PARTITIONER: own, "allow_buffer_reuse": False, SHARED_OPERAND: NEVER}
 
 
 def _foretold(split: Split, held: Sequence[bool]) -> HeldByCode | None:

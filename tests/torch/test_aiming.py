@@ -78,6 +78,13 @@ def test_the_leanest_tried_where_nothing_fits() -> None:
     assert len(tried) == 2  # the search says that it knows of none that is leaner, and there is no other
 
 
+def test_a_budget_that_is_missed_is_met_by_a_plan_that_aims_below_it() -> None:
+    found, tried = aimed(900, lambda peak: peak + (100 if peak > 800 else 160))
+    assert found is not None
+    assert [plan.order[1] for plan in tried] == [WHOLE, 800, 710]
+    assert found.told.peak == 870  # 960 was 60 too much, of which half is the margin
+
+
 def test_less_budget_that_is_asked_later_never_holds_more() -> None:
     """The code of the leanest plan by the model holds more than that of a plan with more room."""
 

@@ -179,13 +179,67 @@ def test_what_code_holds_beyond_the_model_is_learnt_of_the_ops_in_its_kernels() 
         assert evaluate(holding(problem, more), order)[1].peak >= 0.995 * peak
 
 
+class Attending(nn.Module):
+    """Ops with several results, and kernels that work in more than their tensors."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patches, self.inward, self.outward = nn.Conv2d(3, 32, 4, stride=4), nn.Linear(32, 96), nn.Linear(32, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        rows = self.patches(x).flatten(2).transpose(1, 2)
+        query, key, value = self.inward(rows).unflatten(2, (3, 4, 8)).permute(2, 0, 3, 1, 4)
+        return self.outward(nn.functional.scaled_dot_product_attention(query, key, value).transpose(1, 2).flatten(2))
+
+
+def test_what_each_kernel_holds_is_learnt_of_its_own_ops() -> None:
+    torch.manual_seed(0)
+    own = partitioner("100%").partitioner
+    known = set(WRITTEN)
+    with config.patch(custom_partitioner_fn=PlanOnly(own, ""), force_disable_caches=True), pytest.raises(Stop):
+        torch.compile(Attending(), dynamic=False)(torch.randn(4, 3, 32, 32))
+    (plan,) = own.plans
+    assert plan.lowered is not None, plan.why
+    (written,) = [WRITTEN[place] for place in WRITTEN if place not in known]
+    problem, ((order, peak),) = plan.lowered.problem, written.peaks.items()
+    assert evaluate(problem, order)[1].peak < 0.9 * peak
+    assert evaluate(holding(problem, written.more), order)[1].peak == pytest.approx(peak, rel=0.005)
+
+
+class Twice(nn.Module):
+    """Two products of the same operand's images: each image can be made again when its product's gradient needs it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.other = nn.Linear(256, 2), nn.Linear(256, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.one(x.sin()).square() + self.other(x.cos())
+
+
+@pytest.mark.filterwarnings("ignore::remat_cli.errors.RematWarning")  # of a budget that cannot be kept
+@pytest.mark.parametrize("apart", [True, False])
+def test_what_is_planned_apart_is_not_made_at_once_for_a_shared_operand(apart: bool) -> None:
+    torch.manual_seed(0)
+    options = inductor_options("75%")
+    own = options["custom_partitioner_fn"].partitioner
+    if not apart:
+        del options["score_fusion_memory_threshold"]
+    patch = config.patch({**options, "custom_partitioner_fn": PlanOnly(own, ""), "force_disable_caches": True})
+    with patch, pytest.raises(Stop):
+        torch.compile(Twice(), dynamic=False)(torch.randn(2048, 256))
+    (plan,) = own.plans
+    assert plan.told is not None, plan.why
+    assert bool(plan.told.over) != apart
+
+
 def test_the_report_finds_the_partitioner_among_the_options() -> None:
     asked = inductor_options("90%")
     run = torch.compile(nn.Linear(2, 2), options=asked)
     assert "no graph was compiled" in str(report(run))
     assert run.get_compiler_config()["custom_partitioner_fn"] is asked["custom_partitioner_fn"]
     assert not run.get_compiler_config()["allow_buffer_reuse"]
-    assert not run.get_compiler_config()["reorder_for_peak_memory"]
+    assert run.get_compiler_config()["score_fusion_memory_threshold"] > 1e12
     with pytest.raises(ValueError, match="not compiled with"):
         report(torch.compile(nn.Linear(2, 2)))
 
