@@ -89,7 +89,7 @@ def command(model: Path, **given: Any) -> None:
     check_place(given["output"], FileKind.PLAN, model)
     asked, step = _asked(given), _step(given)
     asked.check()
-    clock = options.clock_of(given["time_limit"], given["work_limit"])
+    clock = options.clock_of(given)
     with (
         listening() as interrupts,
         Line(given["quiet"]) as line,
@@ -135,7 +135,7 @@ def _step(given: Mapping[str, Any]) -> SizedStep:
         measure=given["profiled"] or (),
         here=given["measure"],
         forward=given["forward"],
-        in_place=options.asked_in_place(given["in_place"], given["held_twice"]),
+        in_place=options.asked_in_place(given),
         options=Options(
             loss=given["loss"],
             logits=given["logits"],
@@ -156,7 +156,7 @@ def _found(
     from remat_cli.units import show_time
     from solvers.problem import Limits
 
-    memory = options.memory_of(deadline.clock.seconds, given["force"])
+    memory = options.memory_of(deadline.clock, given)
 
     def say(what: str) -> None:
         line.say(f"{show_time(deadline.clock.left() * 1e9)} left  {steps.dim}: {what}")

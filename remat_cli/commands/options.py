@@ -160,11 +160,12 @@ def in_place(command: Command) -> Command:
     return _pairs(_held_twice(command))
 
 
-def asked_in_place(pairs: tuple[str, ...], held_twice: bool) -> InPlace:
+def asked_in_place(given: Mapping[str, Any]) -> InPlace:
     """What the flags ask for; None where they say nothing."""
     from remat_cli.errors import Usage
     from remat_cli.model.in_place import parse_pairs
 
+    pairs, held_twice = given["in_place"], given["held_twice"]
     if held_twice and pairs:
         raise Usage("--no-in-place leaves nothing for --in-place; leave one of them out")
     return {} if held_twice else parse_pairs(pairs) or None
@@ -216,23 +217,28 @@ def time_for_all(default: str) -> Callable[[Command], Command]:
 force = click.option("--force", is_flag=True, help="Search again, whatever is kept from before.")
 
 
-def clock_of(time_limit: float, work_limit: int | None = None) -> Clock:
+def clock_of(given: Mapping[str, Any]) -> Clock:
     """The clock of a command with these flags, which runs since the process began, where that is known; work that is
     limited has no limit of time unless that is given too."""
     from solvers.clock import limited
 
     context = click.get_current_context()
     unsaid = context.get_parameter_source("time_limit") is ParameterSource.DEFAULT
-    clock = limited(None if unsaid and work_limit is not None else time_limit, work_limit)
+    work_limit = given.get("work_limit")
+    clock = limited(None if unsaid and work_limit is not None else given["time_limit"], work_limit)
     begun = context.find_object(float)
     return clock if begun is None else replace(clock, begun=begun)
 
 
-def memory_of(seconds: float, force: bool, quiet: bool = False) -> Memory:
+def memory_of(clock: Clock, given: Mapping[str, Any]) -> Memory:
     """Where answers are kept, and whether this one is looked for there."""
     from remat_cli.results.memory import user_memory
 
-    return user_memory(seconds, force, lambda words: None if quiet else click.echo(f"remat: {words}", err=True))
+    def say(words: str) -> None:
+        if not given["quiet"]:
+            click.echo(f"remat: {words}", err=True)
+
+    return user_memory(clock.seconds, given["force"], say)
 
 
 work_limit = click.option(

@@ -63,7 +63,7 @@ def command(model: Path, **given: Any) -> None:
     remat profile train.onnx
     remat profile train.onnx --estimate h100
     """
-    clock = options.clock_of(given["time_limit"])
+    clock = options.clock_of(given)
     if not (given["estimate"] or given["dry_run"]):
         from profiles.server import server
 

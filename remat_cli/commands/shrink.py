@@ -65,11 +65,11 @@ def command(model: Path, **given: Any) -> None:
     )
     output = given["output"] or model.with_name(f"{model.name.removesuffix('.onnx')}.small.onnx")
     check_places(output, asked.target, model)
-    clock = options.clock_of(given["time_limit"], None)
+    clock = options.clock_of(given)
     with listening() as interrupts, folder_for(output) as folder, Line(given["quiet"] or given["as_json"]) as line:
         clock = clock.unless(interrupts)
         table = _Table(line, given["quiet"] or given["as_json"])
-        memory = options.memory_of(given["time_limit"], given["force"])
+        memory = options.memory_of(clock, given)
         work = Shrinking(model, output, folder, asked, clock, ShrinkListeners(table.row, line.say), memory)
         with Deadline(clock, lambda: _last_words(work, given)) as deadline:
             work.run()

@@ -82,7 +82,7 @@ def command(model: Path | None, **parsed: Any) -> None:
     from remat_cli.actions.interrupts import listening
     from remat_cli.saying.progress import tell_times
 
-    clock = options.clock_of(given["time_limit"], given["work_limit"])
+    clock = options.clock_of(given)
     deadline = None  # each method has all the time
     if given["method"] != ALL:
         deadline = Deadline(clock, lambda: tell_nothing_yet(given, clock), searching=False)
@@ -106,7 +106,6 @@ def command(model: Path | None, **parsed: Any) -> None:
 def _asked(model: Path | None, given: Mapping[str, Any], clock: Clock) -> WholeQuestion:
     """The question, of the model as it is read."""
     from remat_cli.actions.answering import WholeQuestion
-    from remat_cli.actions.pieces_asked import pieces_named
     from remat_cli.actions.solving import budget_of
     from remat_cli.errors import Usage
     from remat_cli.planning.loading import load_subject
@@ -114,8 +113,8 @@ def _asked(model: Path | None, given: Mapping[str, Any], clock: Clock) -> WholeQ
     from remat_cli.planning.search.so_far import SoFar
     from remat_cli.planning.search.untouched import too_small
 
-    question, in_place = question_of(given), options.asked_in_place(given["in_place"], given["held_twice"])
-    cuts = pieces_named(given["pieces"], given["largest_value"])
+    question, in_place = question_of(given), options.asked_in_place(given)
+    cuts = options.asked_pieces(given)
     if given["optimize"]:
         if model is None:
             raise Usage("--optimize needs a model: name it")
@@ -129,7 +128,7 @@ def _asked(model: Path | None, given: Mapping[str, Any], clock: Clock) -> WholeQ
         subject=subject,
         question=question,
         limits=limits_of(given, clock),
-        memory=options.memory_of(clock.seconds, given["force"], given["quiet"]),
+        memory=options.memory_of(clock, given),
         cuts=cuts,
         proving=given["certificate"] is not None,
         so_far=known,

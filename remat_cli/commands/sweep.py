@@ -75,7 +75,7 @@ def command(model: Path | None, **given: Any) -> None:
     asked.check()
     _check_places(model, given["plot"], given["output"])
     with listening() as interrupts:
-        clock = options.clock_of(given["time_limit"], given["work_limit"]).unless(interrupts)
+        clock = options.clock_of(given).unless(interrupts)
         with Deadline(clock, lambda: options.out_of_time(given["form"] == "json")) as deadline:
             curve = _swept(model, asked, given, deadline)
         if given["measure"]:
@@ -92,11 +92,11 @@ def _swept(model: Path | None, asked: SweepQuestion, given: Mapping[str, Any], d
     from remat_cli.saying.progress import Line, bar
     from solvers.problem import Limits
 
-    in_place = options.asked_in_place(given["in_place"], given["held_twice"])
+    in_place = options.asked_in_place(given)
     subject = load_subject(model, given["costs"], dict(given["dims"]), asked.session, in_place=in_place)
     deadline.search_begins()
     limits = Limits(deadline.clock.before_ending(ENDING_SHARE), given["gap"], given["seed"])
-    memory = options.memory_of(deadline.clock.seconds, given["force"])
+    memory = options.memory_of(deadline.clock, given)
     with Line(given["quiet"]) as line:
         going = Sweep(
             subject,

@@ -59,7 +59,7 @@ def command(plan: Path, model: Path | None, output: Path | None, as_json: bool, 
     from remat_cli.plans.planned import load_planned
     from remat_cli.saying.progress import Line
 
-    clock = options.clock_of(given.pop("time_limit") or FOREVER_SECONDS)
+    clock = options.clock_of({"time_limit": given.pop("time_limit") or FOREVER_SECONDS})
     with Line(quiet) as line:
         line.say(f"reading {plan} ...")
         planned = load_planned(plan)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -34,8 +35,8 @@ def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 @click.command()
 @click.option("--time-limit", type=options.TIME, default="5s")
 @click.pass_context
-def asking(context: click.Context, time_limit: float) -> float:
-    return options.clock_of(time_limit).left()
+def asking(context: click.Context, **given: Any) -> float:
+    return options.clock_of(given).left()
 
 
 def test_a_commands_time_counts_from_when_its_process_began(now: list[float]) -> None:

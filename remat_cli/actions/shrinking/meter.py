@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any
 
 from remat_cli.errors import BadInput
+from remat_cli.fences import own_environment
 from remat_cli.formats.declared import declared
 from solvers.clock import Clock
 from solvers.placement.largest import Placement
@@ -44,14 +45,13 @@ class MeteredProcess:
             raise BadInput(NO_COUNT)
         self.clock, self.before = clock, 0
         self.times: list[int] = []
-        paths = [str(Path(__file__).parents[3]), *filter(None, [os.environ.get("PYTHONPATH")])]
         self.errors = TemporaryFile()  # noqa: SIM115  closed when the process is gone
         self.process = subprocess.Popen(
             [sys.executable, "-m", "remat_cli.actions.shrinking.child", str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.errors,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            env=own_environment(),
             start_new_session=True,  # an interrupt is ours to hear
         )
         asked = {"model": str(model.resolve()), "session": session, "feeds": str(feeds), "threads": threads}

@@ -12,7 +12,6 @@ from dataclasses import replace
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.attempt import Attempt, Checked, Policy
-from remat_cli.planning.search.lean import lean_needs
 from remat_cli.planning.search.measured import of_graph
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.search.untouched import held_as_it_is
@@ -53,7 +52,7 @@ def _with_enough(request: PlanRequest, found: Answer, lean: Answer) -> Policy:
     if lean.schedule.outcome is None or lean.schedule.result.order is None:
         return replace(found, enough=held)
     nearest = lean.candidate.with_result(replace(found.schedule.result, order=lean.schedule.result.order))
-    needs: int | None = lean_needs(request, lean.candidate)
+    needs: int | None = request.target.needs(lean.candidate)
     if request.target.bears_witness(lean.subject):
         needs = yield from _witnessed(request, lean)
     least = min((size for size in (needs, held) if size is not None), default=None)
@@ -66,15 +65,15 @@ def _witnessed(request: PlanRequest, lean: Answer) -> Generator[Attempt, Checked
         return None
     made = _with_model(request, lean)
     if made is not None and not request.target.tries_plans(lean.subject):
-        return lean_needs(request, made)
-    needs = lean_needs(request, made or lean.candidate)
+        return request.target.needs(made)
+    needs = request.target.needs(made or lean.candidate)
     for _ in range(WITNESSED_ROUNDS):
         if request.limits.clock.over():
             return None
         again = yield from of_graph(replace(request, subject=lean.subject, budget=needs))
         if again.found:
             return needs
-        more = lean_needs(request, again.candidate)
+        more = request.target.needs(again.candidate)
         if more <= needs:
             return None
         needs = more

@@ -42,17 +42,8 @@ def _least_placed(request: PlanRequest) -> Candidate:
     for candidate in orders[1:MOST_PLACED]:
         if clock.over():
             break
-        best = min(best, request.target.place(candidate, clock=clock), key=lambda one: lean_needs(request, one))
+        best = min(best, request.target.place(candidate, clock=clock), key=request.target.needs)
     return best
-
-
-def lean_needs(request: PlanRequest, candidate: Candidate) -> int:
-    """The least budget that the candidate keeps to."""
-    assert candidate.schedule.outcome is not None
-    live = candidate.schedule.outcome.peak
-    if candidate.footprint is None:
-        return live
-    return max(live + request.target.aside(candidate.subject), request.counted(candidate))
 
 
 def _leanest_of(request: PlanRequest, subject: Subject) -> list[Candidate]:

@@ -16,7 +16,7 @@ from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer, answer
 from remat_cli.planning.search.attempt import Attempt
 from remat_cli.planning.search.checking import tell
-from remat_cli.planning.search.lean import lean_candidate, lean_needs
+from remat_cli.planning.search.lean import lean_candidate
 from remat_cli.planning.search.met import Met, candidate_so_far
 from remat_cli.planning.search.proofs import agreed, unproved
 from remat_cli.planning.search.request import PlanRequest
@@ -69,7 +69,7 @@ def _leanest(request: PlanRequest) -> Answer:
     """The leanest plan, whatever it costs; without a status of a plan where that does not fit."""
     lean = lean_candidate(request)
     found = request.answer_of(lean, request.limits.clock.elapsed(), cut=request.limits.clock.spent())
-    return found if lean_needs(request, lean) <= request.budget else found.given_up(Note(PlanNote.LEANEST))
+    return found if request.target.needs(lean) <= request.budget else found.given_up(Note(PlanNote.LEANEST))
 
 
 def _searched(met: Met, request: PlanRequest) -> Answer:

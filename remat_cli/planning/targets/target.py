@@ -176,6 +176,14 @@ class Target(ABC):
         assert promise.arena is not None
         return max(promise.arena, promise.live or 0)
 
+    def needs(self, candidate: Candidate) -> int:
+        """The least budget that a candidate keeps to."""
+        assert candidate.schedule.outcome is not None
+        live = candidate.schedule.outcome.peak
+        if candidate.footprint is None:
+            return live
+        return max(live + self.aside(candidate.subject), self.counted(candidate.promise))
+
     def added(self, candidate: Candidate) -> int:
         """Bytes that the model of an order holds beyond what repairs count of the order, as far as that is known."""
         return 0
