@@ -79,7 +79,7 @@ def solve(
       machine, by default instead of a time. `gap`: how close to the bound is near enough. `seed`: of random choices.
     - `cache`: what was found before is not looked for again, and what is found is kept.
     - `certificate`: where to write what proves the bounds, for `check`; it takes a part of the time.
-    - `report`: called with better plans as they are found.
+    - `report`: called with better plans as they are found, in the thread that searches.
 
     Raises Infeasible where it is proved that there is none, NoPlan where none was found; at Ctrl-C Interrupted, a
     KeyboardInterrupt whose `plan` is the best by then.

@@ -102,7 +102,6 @@ def command(model: Path, **given: Any) -> None:
 
 def _asked(given: Mapping[str, Any]) -> SizeQuestion:
     from remat_cli.actions.largest import BASELINES, SizeQuestion
-    from remat_cli.actions.questions import kind_named
 
     named = given["baselines"]
     return SizeQuestion(
@@ -111,13 +110,12 @@ def _asked(given: Mapping[str, Any]) -> SizeQuestion:
         share=given["share"],
         baselines=BASELINES if named is None else methods.methods_named(named),
         step=given["step"],
-        session=kind_named(given["runtime"]),
+        session=given["session"],
         pieces=options.asked_pieces(given),
     )
 
 
 def _step(given: Mapping[str, Any]) -> SizedStep:
-    from remat_cli.actions.questions import kind_named
     from remat_cli.actions.scaling import SizedStep
     from remat_cli.errors import Usage
     from remat_cli.gradient.optimizers import Recipe
@@ -145,7 +143,7 @@ def _step(given: Mapping[str, Any]) -> SizedStep:
             freeze_bn=given["freeze_bn"],
             train=given["train"],
         ),
-        session=kind_named(given["runtime"]),
+        session=given["session"],
     )
 
 

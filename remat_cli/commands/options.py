@@ -24,7 +24,7 @@ from remat_cli.model.quantities import (
     parse_seconds,
     parse_share,
 )
-from remat_cli.model.sessions import REMAT, RUNTIME_OF, RUNTIMES
+from remat_cli.model.sessions import KINDS, REMAT, RUNTIME_OF, RUNTIMES, Session
 
 if TYPE_CHECKING:
     from remat_cli.actions.pieces_asked import PiecesAsked
@@ -253,9 +253,10 @@ _SESSION_SAID = "remat_cli.session_said"  # where a command's context has the ru
 
 
 def runtime(command: Command) -> Command:
-    """`--runtime`, and the names that it had before."""
+    """`--runtime`, as the kind of `session` that it means, and the names that it had before."""
     named = click.option(
         "--runtime",
+        "session",
         type=click.Choice(RUNTIMES),
         callback=_runtime_named,
         metavar="KIND",
@@ -263,6 +264,7 @@ def runtime(command: Command) -> Command:
     )
     session = click.option(
         "--session",
+        "session_said",
         type=click.Choice(tuple(RUNTIME_OF)),
         callback=_note_session,
         hidden=True,
@@ -280,11 +282,11 @@ def runtime(command: Command) -> Command:
     return named(session(allocator(command)))
 
 
-def _runtime_named(context: click.Context, _: click.Parameter, value: str | None) -> str:
+def _runtime_named(context: click.Context, _: click.Parameter, value: str | None) -> Session:
     before = context.meta.get(_SESSION_SAID)
     if value is not None and before is not None and value != before:
         raise click.UsageError(f"--runtime {value} and --session contradict each other; leave out --session")
-    return value or before or REMAT
+    return KINDS[value or before or REMAT]
 
 
 def _note_session(context: click.Context, _: click.Parameter, value: str | None) -> None:

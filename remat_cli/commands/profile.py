@@ -90,11 +90,10 @@ def command(model: Path, **given: Any) -> None:
 
 def _asked(given: Mapping[str, Any]) -> ProfileQuestion:
     from remat_cli.actions.profiling import ProfileQuestion
-    from remat_cli.actions.questions import kind_named
 
     return ProfileQuestion(
         device=given["device"],
-        session=kind_named(given["runtime"]).name,
+        session=given["session"].name,
         estimate=given["estimate"],
         threads=given["threads"],
         batches=given["batches"],

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from remat_cli.commands import methods
-from remat_cli.model.sessions import REMAT
+from remat_cli.model.sessions import STRICT
 from solvers.registry import DEFAULT
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def settled(parsed: Mapping[str, Any]) -> dict[str, Any]:
 
 def question_of(given: Mapping[str, Any]) -> Question:
     """What the command line asks, checked."""
-    from remat_cli.actions.questions import ONLY_PEAK, Question, kind_named
+    from remat_cli.actions.questions import ONLY_PEAK, Question
     from remat_cli.errors import Usage
     from remat_cli.formats import planfile
 
@@ -49,7 +49,7 @@ def question_of(given: Mapping[str, Any]) -> Question:
         known=tuple(planfile.read(path) for path in given["known"]),
         reorder=given["reorder"],
         options=dict(given["own"]),
-        session=kind_named(given["runtime"]),
+        session=given["session"],
     )
     question.check()
     return question
@@ -62,7 +62,7 @@ def name_of(given: Mapping[str, Any]) -> str:
     said = (
         *(f"{name}{size}" for name, size in given["dims"]),
         f"least{said_most}" if least else str(given["budget"]) if given["budget"] else "",
-        given["runtime"] if given["runtime"] != REMAT else "",
+        given["session"].runtime if given["session"] != STRICT else "",
         given["method"] if given["method"] != DEFAULT or not (least or given["budget"]) else "",
     )
     return ".".join(part for part in said if part)

@@ -66,12 +66,10 @@ def command(model: Path | None, **given: Any) -> None:
     """
     from remat_cli.actions.deadline import Deadline
     from remat_cli.actions.interrupts import listening
-    from remat_cli.actions.questions import kind_named
     from remat_cli.actions.sweeping import SweepQuestion
 
-    session = kind_named(given["runtime"])
     named, pieces = methods.methods_named(given["methods"]), options.asked_pieces(given)
-    asked = SweepQuestion(budgets=given["budgets"], methods=named, session=session, pieces=pieces)
+    asked = SweepQuestion(budgets=given["budgets"], methods=named, session=given["session"], pieces=pieces)
     asked.check()
     _check_places(model, given["plot"], given["output"])
     with listening() as interrupts:
