@@ -1,13 +1,14 @@
 """One training step of six models by torch's knob, by `torch.utils.checkpoint` and by remat: memory, time, gradients.
 
-Usage: python examples/torch-compile/comparison.py [--models t5,clip] [--pairs 7] [--seed 0] [-o comparison.jsonl]
+Usage: python examples/torch-compile/comparison.py [--models t5,clip] [--by remat,greedy] [-o comparison.jsonl]
 
 Needs transformers, timm and peft. Whoever plans, the same ops run, one by one, and each value is let go of after its
 last use. `peak` is what tensors held at once in a step, weights and inputs among them, counted from outside: every op
 is seen, autograd's own as well. `time` is a step's by that of eager, processor time, the median of pairs of neighbours.
 `error` is the largest difference of a gradient from eager's at the same seed, by that gradient's norm; `bits` says
 whether loss and gradients are eager's, bit for bit. For models without chance, `exact` is the same difference from
-eager in float64. Rows of a model are replaced, others stay.
+eager in float64. `overhead` is the extra time of a plan by the costs that it was made with. Rows are replaced by those
+of the same model and way, others stay.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from typing import Any
 
 import torch
 from frontier import Outer, boxed
+from greedy import GreedyPartitioner
 from promise import gradients, same, step
 from torch import nn
 from torch._dynamo.backends.common import aot_autograd
@@ -38,6 +40,10 @@ from unseen import CLASSES, Classifier, Made, OwnLoss, language
 
 import remat_cli.torch
 from remat_cli.errors import RematWarning
+from remat_cli.torch.allowance import allowance_of
+from remat_cli.torch.backend import Backend
+from remat_cli.torch.estimates import estimates
+from remat_cli.torch.partition import clock_of
 
 KNOBS = (1.0, 0.8, 0.6, 0.4, 0.2, 0.1, 0.0)
 BUDGETS = ("80%", "60%", "45%")
@@ -112,6 +118,11 @@ def stock(knob: float) -> tuple[Any, Any]:
     """torch's own partitioner at this setting of its knob."""
     backend = aot_autograd(fw_compiler=boxed, bw_compiler=boxed, partition_fn=min_cut_rematerialization_partition)
     return backend, functorch.patch(activation_memory_budget=knob)
+
+
+def greedy(budget: str, at_each_use: bool) -> Backend:
+    own = (allowance_of(budget), estimates("cpu"), clock_of(None))
+    return Backend(GreedyPartitioner(*own, at_each_use=at_each_use))
 
 
 def checkpointed(module: nn.Module) -> None:
@@ -194,22 +205,36 @@ class Ways:
         quarters = statistics.quantiles(ratios, n=4)
         return {"time": round(statistics.median(ratios), 3), "spread": round((quarters[2] - quarters[0]) / 2, 3)}
 
-    def rows(self) -> Iterator[Row]:
-        module = copy.deepcopy(self.made[0])
-        yield self.row("eager", module, module)
-        module = copy.deepcopy(self.made[0])
-        checkpointed(module)
-        yield self.row("torch.utils.checkpoint", module, module)
+    def rows(self, asked: str) -> Iterator[Row]:
+        """Of the ways whose names begin as asked."""
+        for by, way in self.ways():
+            if by.startswith(tuple(asked.split(","))):
+                yield way(by)
+
+    def ways(self) -> Iterator[tuple[str, Callable[[str], Row]]]:
+        yield "eager", self.as_it_is
+        yield "torch.utils.checkpoint", self.as_it_is
         for knob in KNOBS:
-            yield self.compiled(f"torch {knob:g}", *stock(knob))
+            yield f"torch {knob:g}", lambda by, knob=knob: self.compiled(by, *stock(knob))
         for budget in BUDGETS:
-            backend = remat_cli.torch.backend(budget)
-            found = self.compiled(f"remat {budget}", backend)
-            plans = remat_cli.torch.report(backend).graphs
-            if len(plans) == 1 and "failed" not in found:
-                own = plans[0]
-                found |= {"foretold": own.predicted, "limit": own.budget, "least": own.least_peak_bound}
-            yield found
+            yield f"remat {budget}", lambda by, budget=budget: self.planned(by, remat_cli.torch.backend(budget))
+            for name, own in (("greedy", False), ("greedy at each use", True)):
+                yield f"{name} {budget}", lambda by, budget=budget, own=own: self.planned(by, greedy(budget, own))
+
+    def as_it_is(self, by: str) -> Row:
+        module = copy.deepcopy(self.made[0])
+        if by != "eager":
+            checkpointed(module)
+        return self.row(by, module, module)
+
+    def planned(self, by: str, backend: Any) -> Row:
+        found = self.compiled(by, backend)
+        plans = remat_cli.torch.report(backend).graphs
+        if len(plans) == 1 and "failed" not in found:
+            own = plans[0]
+            found |= {"foretold": own.predicted, "limit": own.budget, "least": own.least_peak_bound}
+            found |= {"overhead": own.overhead and round(own.overhead, 4)}
+        return found
 
     def compiled(self, by: str, backend: Any, setting: Any = None) -> Row:
         torch._dynamo.reset()
@@ -229,7 +254,7 @@ def about(asked: argparse.Namespace) -> Row:
     here = Path(__file__).parent
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=here, capture_output=True, text=True).stdout
     libraries = {name: version(name) for name in ("torch", "transformers", "timm", "peft")}
-    command = f"comparison.py --models {asked.models} --pairs {asked.pairs} --seed {asked.seed}"
+    command = f"comparison.py --models {asked.models} --by '{asked.by}' --pairs {asked.pairs} --seed {asked.seed}"
     own = {"commit": commit.strip(), "machine": platform.machine(), "seed": asked.seed, "command": command}
     return {**own, "python": sys.version.split()[0], **libraries, "threads": 1}
 
@@ -237,6 +262,9 @@ def about(asked: argparse.Namespace) -> Row:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", default=",".join(SIX))
+    parser.add_argument(
+        "--by", default="", help="how the names of ways begin: eager, torch, remat, greedy; all without"
+    )
     parser.add_argument("--pairs", type=int, default=7)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("-o", "--output", type=Path, default=Path(__file__).with_name("comparison.jsonl"))
@@ -247,9 +275,9 @@ def main() -> None:
     warnings.simplefilter("ignore", RematWarning)  # of budgets that are not met: the rows say so
     rows = [json.loads(line) for line in asked.output.read_text().splitlines()] if asked.output.is_file() else []
     for name in asked.models.split(","):
-        rows = [row for row in rows if row["model"] != name]
-        for row in Ways(name, asked.seed, asked.pairs).rows():
+        for row in Ways(name, asked.seed, asked.pairs).rows(asked.by):
             print(row, flush=True)
+            rows = [one for one in rows if (one["model"], one["by"]) != (name, row["by"])]
             rows.append(row | about(asked))
             asked.output.write_text("".join(json.dumps(line) + "\n" for line in rows))
 
