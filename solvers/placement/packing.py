@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import count as count_from
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,19 +20,16 @@ from solvers.placement.canonical import FITS, NEVER, sections
 from solvers.placement.lifetimes import ALIGNMENT, Lifetime
 from solvers.placement.lives import Lives
 from solvers.placement.lowering import lowered
-from solvers.placement.tastes import TASTES, ranked, ranks
+from solvers.placement.tastes import ranked, ranks
 
 Ints = NDArray[np.int64]
-ROUND = 200_000  # items that the first round of the search may examine, for each taste
-LONGER = 8  # each round is so many times as long as the one before
-SHAKEN, SHAKE = 24, 0.2  # more tastes in the first round, by area, each perturbed by about this share
-SHAKING = 12_000_000  # items that all of those may examine together
-QUICK = 4  # tastes, of all those, where another order is at hand
-EFFORT = 3  # rounds
+EXAMINED = 1_000_000  # items that the search for a height may examine for each unit of effort
+SHORT, LONGER = 200_000, 8  # items of its first tries, beside those of all pairs, and how much longer later ones are
+SHAKE = 0.2  # the share by which areas are perturbed
+NARROWER = 12  # heights tried between the bound and the best
+QUICK, EFFORT = 1, 40  # where another order is at hand, and where none is
 ITEMS_PER_MOVE = 12  # items that take as long to examine as a move of local search
 LONG = 2_000_000  # in items: a longer search polls the clock as it goes
-NARROWER = 12  # heights tried between the bound and the best
-MANY = 2_000  # in lifetimes: from here on the large ones are searched for alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +50,7 @@ def pack(
 ) -> Packing:
     """The lowest block found for the lifetimes; empty ones have offset 0 and take nothing.
 
-    `effort`: rounds of the search, each `LONGER` times as long as the last; without any, only what takes no search.
+    `effort`: the work, in lots of ejection (`lowering.py`); without any, only what takes no search.
     `room`: a height that is as good as the bound; the search ends there.
     """
     real = [k for k, one in enumerate(lifetimes) if one.bytes and one.end > one.start]
@@ -88,32 +85,34 @@ class _Units:
         return int((offsets + self.size).max())
 
     def packed(self, effort: int, room: int) -> tuple[Ints, int]:
-        """The best offsets found, and the height that none can be below."""
+        """The best offsets found, and the height that none can be below.
+
+        A search for the bound itself finds it, or proves that there is none, where lifetimes are few; where they are
+        many, what comes near is moved about. Then the heights between are searched for.
+        """
         bound = int(self.case.held.max())
         best = self._largest_first()
-        if self._is_large():
-            if self.height(best) > max(bound, room) and not self.clock.over():
-                best = min(best, lowered(self.lives, max(bound, room), effort, self.clock), key=self.height)
-            return best, bound
-        tried = list(ranks(self.case, self.end - self.start))
-        for turn in range(effort):
-            for rank in tried if turn else self._first_round():
-                if self.height(best) <= max(bound, room) or self.clock.over():
-                    return best, bound
-                found, proved = self._try(max(bound, room), rank, LONGER**turn)
-                best = best if found is None else found
-                if proved:
-                    bound = max(bound, room) + 1
-        return self._narrowed(best, bound, tried, 0 if room or not effort else NARROWER)
-
-    def _narrowed(self, best: Ints, bound: int, tastes: Sequence[Ints], tries: int) -> tuple[Ints, int]:
-        """Bisect the heights that the first round of the search can reach, from the bound to the best."""
-        low = bound
-        for _ in range(tries):
-            middle = (low + self.height(best)) // 2
-            if middle >= self.height(best) or self.clock.over():
+        self.left = EXAMINED * effort
+        for rank, most in self._tries():
+            if self.height(best) <= max(bound, room) or self._is_over(most):
                 break
-            each = (self._try(middle, rank, 1) for rank in tastes)
+            found, proved = self._try(max(bound, room), rank, most)
+            best = best if found is None else found
+            if proved:
+                bound = max(bound, room) + 1
+        if self.height(best) > max(bound, room) and not self.clock.over():
+            best = min(best, lowered(self.lives, max(bound, room), effort, self.clock), key=self.height)
+        self.left = 0 if room else EXAMINED * effort
+        return self._narrowed(best, bound)
+
+    def _narrowed(self, best: Ints, bound: int) -> tuple[Ints, int]:
+        """Bisect the heights that short tries can reach, from the bound to the best."""
+        low, tastes = bound, list(ranks(self.case, self.end - self.start))
+        for _ in range(NARROWER):
+            middle = (low + self.height(best)) // 2
+            if middle >= self.height(best) or self._is_over(SHORT):
+                break
+            each = (self._try(middle, rank, SHORT) for rank in tastes if not self._is_over(SHORT))
             found, proved = next((one for one in each if one[0] is not None or one[1]), (None, False))
             if found is not None:
                 best = found
@@ -122,34 +121,35 @@ class _Units:
             low = middle + 1
         return best, bound
 
+    def _is_over(self, most: int) -> bool:
+        """Whether there is no work or no time left for such a try."""
+        return self.left < self._whole(most) or self.clock.over()
+
     def reaches(self, room: int) -> bool:
-        if self.case.held.max() > room:
-            return False
-        if self._is_large():
-            return self.height(self.packed(1, room)[0]) <= room
-        tries = (self._try(room, rank, 1)[0] is not None for rank in islice(self._first_round(), QUICK))
-        return self.height(self._largest_first()) <= room or any(tries)
+        return bool(self.case.held.max() <= room) and self.height(self.packed(QUICK, room)[0]) <= room
 
-    def _is_large(self) -> bool:
-        return len(self.size) > MANY
+    def _tries(self) -> Iterator[tuple[Ints, int]]:
+        """Ranks, and how many items each may examine: first all tastes, and between them some by area that differ a
+        little, then the tastes for longer and longer."""
+        count, area = len(self.size), (self.end - self.start) * self.size
+        random, tastes = np.random.default_rng(count), list(ranks(self.case, self.end - self.start))
+        for rank in tastes:
+            yield rank, SHORT
+            yield ranked(np.argsort(-area * np.exp(random.normal(0, SHAKE, count)))), SHORT
+        yield from ((rank, SHORT * LONGER**turn) for turn in count_from(1) for rank in tastes)
 
-    def _first_round(self) -> Iterator[Ints]:
-        """All tastes, and between them some by area that differ a little; each finds in one case of three what most
-        others miss."""
-        tastes, count = ranks(self.case, self.end - self.start), len(self.size)
-        random, area = np.random.default_rng(count), (self.end - self.start) * self.size
-        for _ in range(max(len(TASTES), min(SHAKEN, SHAKING // (ROUND + count**2)))):
-            yield from islice(tastes, 1)
-            yield ranked(np.argsort(-area * np.exp(random.normal(0, SHAKE, count))))
-
-    def _try(self, height: int, rank: Ints, longer: int) -> tuple[Ints | None, bool]:
+    def _try(self, height: int, rank: Ints, most: int) -> tuple[Ints | None, bool]:
         """Offsets within the height, or whether it is proved that there are none."""
         count = len(self.size)
-        offsets, most = np.zeros(count, np.int64), ROUND * longer + count**2
+        offsets, most = np.zeros(count, np.int64), self._whole(most)
         with halting(self.clock if most > LONG else None) as halt:
             how, work = search_canonical(self.case, rank, height, most, offsets, halt)
+        self.left -= work
         self.clock.spend(moves=work // ITEMS_PER_MOVE)
         return (offsets if how == FITS else None), how == NEVER
+
+    def _whole(self, most: int) -> int:
+        return most + len(self.size) ** 2
 
     def _largest_first(self) -> Ints:
         return self.lives.placed(np.lexsort((self.start, self.start - self.end, -self.size)))

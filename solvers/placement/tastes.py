@@ -13,15 +13,14 @@ from solvers.placement.canonical import Sections
 from solvers.placement.lives import Ints
 
 TASTES = ("TwA", "TWA", "WAT", "TAT", "ZTW", "wAT")  # see `ranks`
-TASTES_AT_SIZE = ("ZTW", "TwA", "TAT", "WAT", "TWA", "wAT")  # for thousands of lifetimes, where few can be tried
 
 
-def ranks(case: Sections, length: Ints, tastes: tuple[str, ...] = TASTES) -> Iterator[Ints]:
+def ranks(case: Sections, length: Ints) -> Iterator[Ints]:
     """Orders of preference: by the most that is held meanwhile (T), length in time (W) and in sections (w), size (Z)
     and area (A), the greater first."""
     most = np.array([case.held[a:b].max() for a, b in zip(case.first, case.last, strict=True)], np.int64)
     keys = {"T": most, "W": length, "w": case.last - case.first, "Z": case.size, "A": length * case.size}
-    for taste in tastes:
+    for taste in TASTES:
         yield ranked(np.lexsort((np.arange(len(length)), *(-keys[letter] for letter in reversed(taste)))))
 
 

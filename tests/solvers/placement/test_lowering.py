@@ -15,7 +15,7 @@ from solvers.placement.largest import largest_first
 from solvers.placement.lifetimes import Lifetime
 from solvers.placement.lives import Ints, Lives
 from solvers.placement.lowering import lowered
-from solvers.placement.packing import MANY, pack
+from solvers.placement.packing import pack
 from solvers.placement.pool import pool_of
 
 Piece = tuple[int, int, int, int]  # from one moment to another, from one address to another
@@ -54,7 +54,7 @@ def test_a_block_that_was_cut_up_is_put_together_lower_than_largest_first(seed: 
     start, end = (np.array([piece[column] for piece in pieces], np.int64) for column in (0, 1))
     size = np.array([high - low for _, _, low, high in pieces], np.int64)
     whole = 1 << 20
-    offsets = lowered(Lives(start, end, size, np.zeros_like(size)), whole, 1, Clock(1e9))
+    offsets = lowered(Lives(start, end, size, np.zeros_like(size)), whole, 8, Clock(1e9))
     check(start, end, size, offsets)
     height = int((offsets + size).max())
     first = largest_first([Lifetime(a, b, 64 * (d - c)) for a, b, c, d in pieces]).block // 64
@@ -63,7 +63,7 @@ def test_a_block_that_was_cut_up_is_put_together_lower_than_largest_first(seed: 
 
 
 def test_many_lifetimes_are_placed_below_largest_first_and_the_same_each_time() -> None:
-    lifetimes = [Lifetime(start, end, 64 * (high - low)) for start, end, low, high in cut(MANY + 100, 7)]
+    lifetimes = [Lifetime(start, end, 64 * (high - low)) for start, end, low, high in cut(2100, 7)]
     found = pack(lifetimes, clock=limited(moves=1_000_000), effort=1, room=64 << 20)
     assert found == pack(lifetimes, clock=limited(moves=1_000_000), effort=1, room=64 << 20)
     assert found.bound <= found.height < largest_first(lifetimes).block
@@ -72,7 +72,7 @@ def test_many_lifetimes_are_placed_below_largest_first_and_the_same_each_time() 
 
 
 def test_without_time_the_largest_come_first() -> None:
-    lifetimes = [Lifetime(start, end, 64 * (high - low)) for start, end, low, high in cut(MANY + 10, 1)]
+    lifetimes = [Lifetime(start, end, 64 * (high - low)) for start, end, low, high in cut(2010, 1)]
     assert pack(lifetimes, clock=Clock(0)).height == largest_first(lifetimes).block
 
 
@@ -176,6 +176,6 @@ def test_what_a_training_step_holds_is_placed_in_what_is_live_at_once() -> None:
     start, stop, size = columns
     lives = Lives(start, np.minimum(stop, end), size, np.zeros_like(size))
     goal = int(lives.held().max())
-    offsets = lowered(lives, goal, 1, Clock(1e9))
+    offsets = lowered(lives, goal, 8, Clock(1e9))
     check(lives.start, lives.end, lives.size, offsets)
     assert lives.height(offsets) <= goal * 1.001

@@ -33,7 +33,7 @@ def test_an_order_that_had_no_places_is_changed_until_it_has(data: Path) -> None
     assert after.peak - problem.resident <= room
     assert after.cost < 1.05 * before.cost
     lifetimes = requests(problem, plan).lifetimes
-    packing = pack(lifetimes, effort=1, room=room)
+    packing = pack(lifetimes, room=room)
     assert packing.height <= room
     check(lifetimes, packing, ALIGNMENT)
     assert found == narrowed(PlannedBlock(problem, room), order, 0, limited(moves=800_000))
@@ -46,13 +46,13 @@ def test_ops_moved_about_have_places_in_what_is_live_at_once(data: Path) -> None
     plan = lower(problem, order)
     before = simulate(problem, plan)
     room = before.peak - problem.resident
-    assert pack(requests(problem, plan).lifetimes, effort=1).height > 1.01 * room
+    assert pack(requests(problem, plan).lifetimes, effort=0).height > 1.01 * room
     found = narrowed(PlannedBlock(problem, room), order, 0, limited(moves=10_000_000))
     assert found is not None
     moved = lower(problem, found)
     assert simulate(problem, moved).cost == before.cost
     lifetimes = requests(problem, moved).lifetimes
-    packing = pack(lifetimes, effort=1, room=room)
+    packing = pack(lifetimes, room=room)
     assert packing.height <= room
     check(lifetimes, packing, ALIGNMENT)
 

@@ -102,7 +102,7 @@ def published(name: str) -> list[Lifetime]:
 @pytest.mark.parametrize("name", ["A", "C", "F", "G", "H"])
 def test_published_cases_fit_their_capacity(name: str) -> None:
     lifetimes = published(name)
-    packing = pack(lifetimes, 1024, effort=4, room=1048576)
+    packing = pack(lifetimes, 1024, room=1048576)
     check(lifetimes, packing, 1024)
     assert packing.height <= 1048576
 
