@@ -25,10 +25,10 @@ def trained(bench: Bench, name: str) -> Iterator[dict[str, Any]]:
             return {f"torch, {share}": ways.measured(compiled(torch))}
 
     def remats(budget: str) -> dict[str, Any]:
-        own = remat_cli.torch.partitioner(budget, costs="h100", time_limit=bench.searching)
-        with config.patch(custom_partitioner_fn=own):
+        options = remat_cli.torch.inductor_options(budget, costs="h100")
+        with config.patch(options):
             found = ways.measured(compiled(torch))
-        graphs = remat_cli.torch.report(own).graphs
+        graphs = remat_cli.torch.report(options["custom_partitioner_fn"]).graphs
         said = [{what: getattr(graph, what) for what in ("predicted", "before", "budget", "why")} for graph in graphs]
         return {f"remat, {budget}": {**found, "graphs": said[-1:]}}
 
@@ -71,5 +71,5 @@ def dropout(bench: Bench) -> Iterator[dict[str, Any]]:
         with knob(share):
             yield {f"torch, {share}": wrong(made())}
     for budget in ("60%", "40%"):
-        with config.patch(custom_partitioner_fn=remat_cli.torch.partitioner(budget, time_limit=bench.searching)):
+        with config.patch(remat_cli.torch.inductor_options(budget)):
             yield {f"remat, {budget}": wrong(made())}
