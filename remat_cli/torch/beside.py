@@ -6,12 +6,15 @@ Invariant: no optimizer and none of its parameters is touched.
 from __future__ import annotations
 
 import gc
+import warnings
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import torch
 from torch.utils import _pytree as pytree
 
+from remat_cli.errors import RematWarning
 from remat_cli.model.quantities import parse_bytes
 from remat_cli.torch.reading import tensors_of
 
@@ -28,7 +31,13 @@ def state_to_come(given: Sequence[Any]) -> int:
     known = {id(tensor) for tensor in given}
     found = [one for one in living(torch.optim.Optimizer) if not one.state]
     own = [one for one in found if any(id(p) in known for group in one.param_groups for p in group["params"])]
-    return sum(state_bytes(optimizer) for optimizer in own)
+    whole = 0
+    for optimizer in own:
+        try:
+            whole += state_bytes(optimizer)
+        except ValueError as error:
+            warnings.warn(f"remat: no room is left for it, as {error}", RematWarning, stacklevel=2)
+    return whole
 
 
 def living(kind: type[Any]) -> list[Any]:
@@ -37,26 +46,48 @@ def living(kind: type[Any]) -> list[Any]:
 
 
 def state_bytes(optimizer: torch.optim.Optimizer) -> int:
-    """The bytes of an optimizer's state, found by a step of an equal one whose tensors have no data."""
-    held = sum(tensor.nbytes for tensor in tensors_of(pytree.tree_leaves(list(optimizer.state.values()))))
-    if held:
+    """The bytes of an optimizer's state, found by a step of an equal one whose tensors have no data; where its step
+    reads some, by steps for one parameter of each size after another. Raises ValueError where neither can be done."""
+    if held := _bytes(optimizer):
         return held
-    groups = [{**g, "params": [_without_data(p) for p in g["params"]]} for g in optimizer.param_groups]
-    for group in groups:
-        if group.get("fused"):  # a fused optimizer needs tensors with data; the state is the same
-            group["fused"] = False
+    # a fused optimizer needs tensors with data; the state is the same
+    groups = [{**g, "fused": False} if g.get("fused") else g for g in optimizer.param_groups]
     try:
-        twin: Any = type(optimizer)(groups)
-        twin.step()
+        return _after_a_step(type(optimizer), [{**g, "params": [*map(_without_data, g["params"])]} for g in groups])
+    except Exception:  # noqa: BLE001  whatever it reads: it is asked again below
+        pass
+    try:
+        sizes = Counter((place, p.shape, p.dtype) for place, g in enumerate(groups) for p in g["params"])
+        return sum(
+            count * _after_a_step(type(optimizer), [{**groups[place], "params": [_zeros(shape, dtype)]}])
+            for (place, shape, dtype), count in sizes.items()
+        )
     except Exception as error:
         name = type(optimizer).__name__
         raise ValueError(
             f"what {name} will hold cannot be foretold ({error}): give beside='2GB' or the like"
         ) from error
-    return sum(tensor.nbytes for tensor in tensors_of(pytree.tree_leaves(list(twin.state.values()))))
+
+
+def _after_a_step(kind: type[Any], groups: list[dict[str, Any]]) -> int:
+    twin = kind(groups)
+    twin.step()
+    return _bytes(twin)
+
+
+def _bytes(optimizer: torch.optim.Optimizer) -> int:
+    return sum(tensor.nbytes for tensor in tensors_of(pytree.tree_leaves(list(optimizer.state.values()))))
 
 
 def _without_data(parameter: torch.Tensor) -> torch.nn.Parameter:
-    made = torch.nn.Parameter(torch.empty_like(parameter, device="meta"), requires_grad=True)
-    made.grad = torch.empty_like(made)
+    return _with_gradient(torch.empty_like(parameter, device="meta"))
+
+
+def _zeros(shape: torch.Size, dtype: torch.dtype) -> torch.nn.Parameter:
+    return _with_gradient(torch.zeros(shape, dtype=dtype))
+
+
+def _with_gradient(tensor: torch.Tensor) -> torch.nn.Parameter:
+    made = torch.nn.Parameter(tensor.detach(), requires_grad=True)
+    made.grad = torch.zeros_like(made)
     return made
