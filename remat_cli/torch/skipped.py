@@ -1,6 +1,6 @@
 """What torch.compile leaves to eager, where no budget holds: functions that call a recurrent layer, functions in which
-a graph breaks inside a loop, modules with a hook of their backward pass, functions that users or torch keep from being
-compiled, and layers of torch inside which a graph breaks.
+a graph breaks inside a loop, modules with a hook of their backward pass, what calls torch.autograd.grad, functions that
+users or torch keep from being compiled, and layers of torch inside which a graph breaks.
 
 torch counts its reasons for the whole process, in words that many modules share: a count that grew tells of a new one.
 
@@ -27,6 +27,7 @@ LEFT = re.compile(r"Developer debug context: frame skipped: (.*)")  # FUNCTION (
 SKIPPED = re.compile(r"Developer debug context: module: (torch\.[a-z]\S*), qualname: (\S+),")  # of a function of torch
 DISABLED = re.compile(r"Skip \w+ `torch.compiler.disable\(\)`d function[\s\S]*context: <function (\S+) at")
 WRAPPER = "DistributedDataParallel"  # what breaks the graph in it holds nothing that the wrapped module makes
+GRADIENTS = "using `torch.autograd.grad`"  # how the reason begins
 INSIDE = "break inside torch: "  # how a reason of ours begins
 
 _backends: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -113,6 +114,11 @@ def _words(reason: str) -> str:
     if around := AROUND.search(reason):
         name = ".".join(re.findall(r"'(\w+)'", around[1].partition("_modules")[2])) or around[1]
         return f"remat: torch.compile leaves the recurrent layer '{name}' to eager: no budget holds there"
+    if reason.startswith(GRADIENTS):
+        return (
+            "remat: torch.compile leaves to eager what calls torch.autograd.grad, with a torch.autograd.Function whose"
+            " backward does so: no budget holds there"
+        )
     if reason.startswith(HOOKED):
         return (
             "remat: torch.compile leaves modules with a backward hook to eager: no budget holds there. A hook of a"

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
 import remat_cli.torch as remat_torch
+from remat_cli.errors import RematWarning
 from remat_cli.formats import problemfile
 from remat_cli.torch.estimates import estimates
 from remat_cli.torch.measuring import measured
@@ -88,6 +90,30 @@ def test_what_was_left_to_eager_is_forgotten_when_torch_begins_anew(compiled: nn
     run = torch.compile(network(), backend=backend("100%"))
     run(torch.randn(64, 32)).mean().backward()
     assert not remat_torch.report(run).left
+
+
+class SineAgain(torch.autograd.Function):
+    """A sine whose backward pass asks for its gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
+        (x,) = ctx.saved_tensors
+        with torch.enable_grad():
+            own = x.detach().requires_grad_()
+            return torch.autograd.grad(own.sin(), own, gradient)[0]
+
+
+@pytest.mark.skipif(not hasattr(torch._dynamo.config, "trace_autograd_ops"), reason="this torch has another reason")
+def test_a_function_whose_backward_pass_asks_for_gradients_is_named() -> None:
+    layer = nn.Linear(8, 8)
+    run = torch.compile(lambda x: SineAgain.apply(layer(x)).sum(), backend=backend("100%"))
+    with pytest.warns(RematWarning, match=r"calls torch\.autograd\.grad"):
+        run(torch.randn(4, 8))
 
 
 def test_what_another_backend_compiled_is_refused() -> None:
