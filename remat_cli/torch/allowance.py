@@ -34,7 +34,7 @@ class Allowance:
     budget: Budget | None
     beside: int = 0
     earlier: int = 0
-    given: Meter = field(default_factory=Meter)
+    given: Meter = field(default_factory=Meter, compare=False)
     buckets: int = 0
     told: bool = False
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
