@@ -141,7 +141,7 @@ def test_the_solvers_own_log_goes_to_stderr(data: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_command_ends_in_time_whatever_it_is_doing(tmp_path: Path) -> None:
-    """Much too little time for 20,000 ops: one line, the code for no plan, and no file."""
+    """Much too little time for 20,000 ops: one line, the code for no plan or for its proof, and no file."""
     count = 20_000
     nodes = [
         {"name": f"n{i}", "cost": 1, "reads": [f"v{i // 2}"] if i else [], "writes": [f"v{i}"]} for i in range(count)
@@ -157,8 +157,7 @@ def test_a_command_ends_in_time_whatever_it_is_doing(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "remat_cli", "solve", "m.problem.json", "--budget", "19999"]
     asked = [*command, "--time-limit", "1ms", "--json"]
     done = subprocess.run(asked, capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert done.returncode == 5
-    assert json.loads(done.stdout)["status"] == "unknown"
+    assert (done.returncode, json.loads(done.stdout)["status"]) in ((5, "unknown"), (4, "infeasible"))
     assert len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "m.plan.json").exists()
 
