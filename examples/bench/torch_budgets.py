@@ -1,6 +1,6 @@
 """Training steps of models of libraries through torch.compile under budgets that go down, and up again.
 
-Each model of `torch_budgets_models.py` begins twice with nothing known of it: budgets go down, then up. A row has what
+Each model of `torch_budgets_models.py`, and by its name one of `torch_budgets_others.py`, begins twice with nothing known of it: budgets go down, then up. A row has what
 the plan holds (`said`) and what the step's meter saw (`metered`). `held` is what tensors held in a later step under a
 meter of all ops, autograd's among them, with parameters that no graph reads; `allocated` is what torch's profiler saw
 the allocator give out. `bits` are those of eager, of `aot_eager`, or nobody's. `more`: the bytes by which a step holds
@@ -35,6 +35,7 @@ from inductor import peak as allocated
 from torch import nn
 from torch._inductor import config as inductor
 from torch_budgets_models import MODELS, Made
+from torch_budgets_others import MODELS as OTHERS
 
 import remat_cli.torch
 from remat_cli.errors import RematWarning
@@ -52,7 +53,7 @@ Row = dict[str, Any]
 
 
 def words(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("models", nargs="*", help="all of them, without names")
+    parser.add_argument("models", nargs="*", help="without names, all but the others")
     parser.add_argument("--moves", type=int, default=500_000, help="of each search")
     parser.add_argument("--budgets", default="90,60,45,30", help="going down, in percent")
     parser.add_argument("--inductor", action="store_true")
@@ -64,7 +65,7 @@ def rows(asked: argparse.Namespace) -> Iterator[Row]:
         import vision_ready  # noqa: F401  where torchvision is without its compiled part
     for name in asked.models or MODELS:
         torch.manual_seed(0)
-        made = MODELS[name]()
+        made = (MODELS | OTHERS)[name]()
         made[0].train()
         subject = (ThroughInductor if asked.inductor else Subject)(made, asked.moves)
         shares = [int(share) for share in asked.budgets.split(",")]
