@@ -1,11 +1,12 @@
 """Training steps of models of libraries through torch.compile under budgets that go down, and up again.
 
-Each model of `torch_budgets_models.py`, and by its name one of `torch_budgets_others.py`, begins twice with nothing known of it: budgets go down, then up. A row has what
-the plan holds (`said`) and what the step's meter saw (`metered`). `held` is what tensors held in a later step under a
-meter of all ops, autograd's among them, with parameters that no graph reads; `allocated` is what torch's profiler saw
-the allocator give out. `bits` are those of eager, of `aot_eager`, or nobody's. `more`: the bytes by which a step holds
-more than one with more budget in the same turn. `heard`: the warnings. `compile`: processor seconds of the first step,
-by those of torch's own. `failed`: the step ended with an error, as torch's own does where `torch_fails`.
+Each model of `torch_budgets_models.py`, and of `torch_budgets_others.py` those that are named, begins twice with
+nothing known of it: budgets go down, then up. A row has what the plan holds (`said`) and what the step's meter saw
+(`metered`). `held` is what tensors held in a later step under a meter of all ops, autograd's among them, with
+parameters that no graph reads; `allocated` is what torch's profiler saw the allocator give out. `bits` are those of
+eager, of `aot_eager`, or nobody's. `more`: the bytes by which a step holds more than one with more budget in the same
+turn. `heard`: the warnings. `compile`: processor seconds of the first step, by those of torch's own. `failed`: the
+step ended with an error, as torch's own does where `torch_fails`.
 
 With `--inductor` Inductor makes the kernels, `bits` is the largest difference of a gradient by its largest value, and
 torch's own step has a row too, as budget 100 of the way `torch`. Needs timm, transformers, diffusers and peft. Searches
