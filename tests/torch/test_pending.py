@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.distributed.pipelining
 from torch import distributed, multiprocessing, nn
 
 import remat_cli.torch as remat_torch
@@ -20,6 +21,8 @@ from tests.torch.steps import backend
 from tests.torch.test_ranks import Block, alone  # noqa: F401  a fixture
 
 MICROBATCHES, LAYERS = 4, 4
+# from torch 2.15 on, the stages of a pipeline let go of outputs before the step ends, and make what inputs arrive in
+RELEASED = hasattr(distributed.pipelining.stage._PipelineStageBase, "release_fwd_send_outputs")
 
 
 class Stage(nn.Sequential):
@@ -90,7 +93,7 @@ def test_all_that_is_on_its_way_keeps_to_the_budget(schedule: Any) -> None:
 
 @pytest.mark.usefixtures("alone")
 def test_a_stage_on_which_nothing_waits_is_observed_until_its_last_microbatch() -> None:
-    """Outputs and losses of all of them are held at the end: the allocator is the witness."""
+    """Outputs and losses of all of them count at the end: the allocator is the witness, which may miss the outputs."""
     from torch.distributed import pipelining
 
     torch._dynamo.reset()
@@ -113,7 +116,8 @@ def test_a_stage_on_which_nothing_waits_is_observed_until_its_last_microbatch() 
     assert len(asked.step.calls) == MICROBATCHES
     module.zero_grad()
     held = sum(p.nbytes for p in module.parameters()) + x.nbytes + allocated(step)
-    assert held == pytest.approx(asked.step.meter.peak, rel=0.05)  # an output more where Python collects it later
+    peak = asked.step.meter.peak
+    assert 0.95 * (peak - y.nbytes) <= held <= 1.05 * peak, (held, peak)  # when outputs are let go of differs
     assert asked.step.allowance.earlier == 0
 
 
@@ -177,5 +181,6 @@ def test_stages_of_a_pipeline_keep_to_their_shares_or_say_so(kind: str, world: i
         assert peak <= 0.62 * whole or "no less is known" in said[-1]
         for _, held, metered, _ in rows:  # with what was there before: the input, and what microbatches arrive in
             there = x.nbytes * sum((place > 0) + (place < LAYERS - 1) for place in range(number, LAYERS, world))
-            there += x.nbytes * (number == 0)
-            assert held + there == pytest.approx(metered, rel=0.1)  # what waits to be sent differs from step to step
+            there = x.nbytes * (number == 0) + (0 if RELEASED else there)
+            assert held + there <= 1.1 * metered  # what waits to be sent differs from step to step
+            assert held + there >= 0.9 * metered or RELEASED
