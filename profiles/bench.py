@@ -17,7 +17,7 @@ from multiprocessing.process import BaseProcess
 from time import monotonic
 from typing import Any
 
-from profiles.device import Device, quiet
+from profiles.device import Device, quiet_runtime
 from profiles.kernels import scratch
 from profiles.measure import Seen, Timing, measure, session_ns
 from profiles.probe import Probe, probe
@@ -197,9 +197,7 @@ def _serve(line: Connection, device: Device, blocking: bool) -> None:
 
 
 def _split_chunks(device: Device) -> None:
-    import onnxruntime
-
-    quiet()
+    onnxruntime = quiet_runtime()
     if device.kind == "cpu":
         memory = onnxruntime.OrtMemoryInfo(
             "Cpu", onnxruntime.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, onnxruntime.OrtMemType.DEFAULT

@@ -13,6 +13,7 @@ from typing import Any
 
 from profiles import cuda
 from profiles.forking import mind_forks
+from profiles.importing import whole
 from profiles.system import processors
 
 
@@ -49,9 +50,7 @@ class Device:
 
 def find(wanted: str, threads: int | None = None) -> Device:
     """The device for `auto`, `cpu` or `cuda`; raises NoDevice when CUDA is asked for and cannot be used."""
-    import onnxruntime
-
-    quiet()
+    onnxruntime = quiet_runtime()
     versions = (("numpy", _numpy_version()), ("onnxruntime", str(onnxruntime.__version__)))
     missing = cuda.missing() if wanted in ("auto", "cuda") else ["it was not asked for"]
     if wanted == "cuda" and missing:
@@ -63,13 +62,15 @@ def find(wanted: str, threads: int | None = None) -> Device:
     return Device("cuda", cuda.device_name(), cuda.PROVIDER, driver, count, versions)
 
 
-def quiet() -> None:
-    """Silence onnxruntime: remat prints its own words only, and sends nothing anywhere."""
-    import onnxruntime
+def quiet_runtime() -> Any:
+    """onnxruntime, silent: remat prints its own words only, and sends nothing anywhere."""
+    with whole():
+        import onnxruntime
 
     onnxruntime.set_default_logger_severity(4)
     onnxruntime.disable_telemetry_events()
     mind_forks()
+    return onnxruntime
 
 
 def _cpu_name() -> str:

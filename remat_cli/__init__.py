@@ -48,7 +48,9 @@ else:  # a type checker sees the names above, and no others
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=__import__(__name__))
         if found := in_the_way():
             raise ImportError(found)
-        with _bringing:
+        from profiles.importing import whole
+
+        with _bringing, whole():
             return getattr(import_module(PLACES[name]), name)
 
 

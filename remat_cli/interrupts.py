@@ -27,7 +27,7 @@ def command(run: Callable[[], None]) -> None:
     heard: list[int] = []
 
     def stop(number: int, frame: FrameType | None) -> None:
-        if heard or _importing(frame):
+        if heard or importing(frame):
             _leave()
         heard.append(number)
         raise KeyboardInterrupt
@@ -45,7 +45,7 @@ def command(run: Callable[[], None]) -> None:
             _leave()
 
 
-def _importing(frame: FrameType | None) -> bool:
+def importing(frame: FrameType | None) -> bool:
     while frame is not None and frame.f_code.co_filename != IMPORTING:
         frame = frame.f_back
     return frame is not None

@@ -12,7 +12,7 @@ from types import FrameType
 from typing import TypeAlias
 
 from remat_cli.errors import Interrupted, RematError
-from remat_cli.interrupts import CODE, SIGNALS
+from remat_cli.interrupts import CODE, SIGNALS, importing
 
 Handler: TypeAlias = Callable[[int, FrameType | None], None]
 
@@ -30,11 +30,11 @@ class Interrupts:
     def hear(self, _: int, __: FrameType | None) -> None:
         self.asked = True
 
-    def raise_the_second(self, _: int, __: FrameType | None) -> None:
-        """The first is asked about; whoever asks again does not want to wait."""
+    def raise_the_second(self, _: int, frame: FrameType | None) -> None:
+        """The first is asked about; whoever asks again does not want to wait, but for an import that is under way."""
         self.pressed += 1
         self.asked = True
-        if self.pressed > 1:
+        if self.pressed > 1 and not importing(frame):
             raise KeyboardInterrupt
 
     def listen(self, line: int, most: int) -> None:

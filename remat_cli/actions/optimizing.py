@@ -12,6 +12,7 @@ from pathlib import Path
 
 import onnx
 
+from profiles.device import quiet_runtime
 from profiles.running import CannotRun
 from remat_cli.errors import BadInput
 from remat_cli.formats.files import write_whole
@@ -21,7 +22,6 @@ from remat_cli.onnx_graph.load import load
 from remat_cli.onnx_graph.metadata import said_in, say
 from remat_cli.onnx_graph.stored import constant_tensor
 from remat_cli.runtime.optimized import LAYOUTS, SAYS, optimize
-from remat_cli.runtime.session import quiet_runtime
 
 MOST_GROWTH = 1.05  # times what the model stores: beyond that weights of 16 bits were stored in 32, which is done by
 WIDENS = ("FuseFp16InitializerToFp32NodeTransformer",)  # and by folding, which then stops

@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from profiles.cuda import NoCuda
+from profiles.device import quiet_runtime
 from profiles.system import let_go
 from remat_cli.actions.session_parts import SessionParts, written_elsewhere
 from remat_cli.api.plain import CPU, items_of, path_of, warn
@@ -96,12 +97,10 @@ def session_on(parts: SessionParts, providers: tuple[Any, ...], keep_state: bool
 
 def providers_of(providers: Any) -> tuple[Any, ...]:
     """Providers, of which one may stand alone."""
-    from onnxruntime import get_available_providers
-
     wanted = (providers,) if isinstance(providers, str) else items_of(providers, "providers")
     if not wanted:
         raise Usage("providers name at least one, such as 'CPUExecutionProvider'")
-    known = get_available_providers()
+    known = quiet_runtime().get_available_providers()
     names = [str(one[0]) if isinstance(one, tuple) and one else str(one) for one in wanted]
     if unknown := [name for name in names if name not in known]:
         raise Usage(f"onnxruntime has no provider '{unknown[0]}' here; {meant(unknown[0], known)}")

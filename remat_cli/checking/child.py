@@ -16,6 +16,7 @@ from typing import Any
 
 from profiles import cuda
 from profiles.cuda import PROVIDERS, NoCuda
+from profiles.device import quiet_runtime
 from profiles.strict import strict_options
 from profiles.system import let_go
 from remat_cli.checking.watch import MemoryWatch
@@ -25,7 +26,7 @@ from remat_cli.formats.declared import declared
 from remat_cli.formats.files import write_whole
 from remat_cli.runtime.in_place import run_in_place
 from remat_cli.runtime.optimized import level_named
-from remat_cli.runtime.session import planned, quiet_runtime, split_chunks, trace_to
+from remat_cli.runtime.session import planned, split_chunks, trace_to
 from solvers.placement.largest import Placement
 
 TRACED_SHARE = 0.5  # share of the time for timing both models that goes to tracing kernels

@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from profiles.device import quiet
+from profiles.device import quiet_runtime
 from profiles.running import failures
 from profiles.strict import strict_options
 
@@ -34,9 +34,7 @@ def ask_runtime(
     ir_version: int,
 ) -> dict[int, Partial]:
     """The types of the node's outputs by index, as far as onnxruntime tells."""
-    import onnxruntime
-
-    quiet()
+    onnxruntime = quiet_runtime()
     reads = dict.fromkeys(name for name in node.input if name)
     writes = [name for name in node.output if name]
     graph = helper.make_graph(

@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from profiles.device import quiet_runtime
 from profiles.strict import strict_options
 from remat_cli.errors import BadInput
 from remat_cli.runtime.in_place import in_place
 from remat_cli.runtime.placed import MISSING, Missed, library
-from remat_cli.runtime.session import SILENT_LEVEL, quiet_runtime
+from remat_cli.runtime.session import SILENT_LEVEL
 from solvers.placement.largest import Placement
 
 CPP = """\

@@ -13,8 +13,8 @@ from pathlib import Path
 import onnx
 
 from profiles.cuda import PROVIDERS
+from profiles.device import quiet_runtime
 from profiles.running import failures, refusal
-from remat_cli.runtime.session import quiet_runtime
 
 LEVELS = {"disabled": "ORT_DISABLE_ALL", "basic": "ORT_ENABLE_BASIC", "extended": "ORT_ENABLE_EXTENDED"}
 LEVELS["all"] = "ORT_ENABLE_ALL"  # the level of a session with default options

@@ -14,7 +14,7 @@ from typing import Any
 
 from profiles import cuda
 from profiles.cuda import PROVIDERS
-from profiles.device import quiet
+from profiles.device import quiet_runtime
 from profiles.strict import strict_options
 from remat_cli.formats.weights import Weights
 from remat_cli.runtime.placed import MISSING, library
@@ -59,14 +59,6 @@ def split_chunks(provider: str = PROVIDERS["cpu"]) -> None:
     memory = ort.OrtMemoryInfo(name, ort.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, ort.OrtMemType.DEFAULT)
     settings = ort.OrtArenaCfg({"arena_extend_strategy": 0, "max_dead_bytes_per_chunk": 1})
     ort.create_and_register_allocator_v2(provider, memory, {}, settings)
-
-
-def quiet_runtime() -> Any:
-    """onnxruntime, without telemetry and without messages of its own."""
-    import onnxruntime
-
-    quiet()
-    return onnxruntime
 
 
 def planned(

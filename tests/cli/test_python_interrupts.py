@@ -107,3 +107,31 @@ def test_it_comes_while_pieces_are_searched_too(tmp_path: Path) -> None:
     ran = subprocess.run([sys.executable, "-W", "ignore", "-c", IN_PIECES, str(model)], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout) == [1, True]
+
+
+IMPORTING = """
+import os, signal, sys
+import remat_cli as remat
+
+def pressed(event, given):
+    if event == "import" and given[0] == sys.argv[1] and not sent:
+        sent.append(given)
+        os.kill(os.getpid(), signal.SIGINT)
+
+sent = []
+sys.addaudithook(pressed)
+try:
+    remat.solve
+except KeyboardInterrupt as stop:
+    assert not isinstance(stop, remat.RematError) and sent
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    remat.solve, remat.session  # what was imported is whole
+    sys.exit(0)
+sys.exit(9)
+"""
+
+
+def test_it_breaks_no_import_off() -> None:
+    """numpy's own compiled module asks for `_datetime`, and says that it cannot be imported where that raises."""
+    ran = subprocess.run([sys.executable, "-c", IMPORTING, "_datetime"], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr

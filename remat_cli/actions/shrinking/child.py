@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 
+from profiles.device import quiet_runtime
 from profiles.running import failures
 from profiles.strict import strict_options
 from remat_cli.errors import RematError
@@ -25,7 +26,7 @@ from remat_cli.fences import bind_to
 from remat_cli.formats import placesfile
 from remat_cli.runtime.c_session import c_options, learned_places
 from remat_cli.runtime.planned import PlannedSession
-from remat_cli.runtime.session import SILENT_LEVEL, quiet_runtime
+from remat_cli.runtime.session import SILENT_LEVEL
 
 STOCK, LEAN = "stock", "arena and pattern off"  # a session with all options as they are, and with two off
 PLANNED, IN_C = "plan", "c"  # the session of a plan, and that of a program in C with its places
