@@ -49,7 +49,7 @@ def measure_curve(curve: Curve, report: Callable[[int, int], None] = lambda _, _
         in_a_file(some, graph) as original,
         Bench(draw_feeds(graph, 0), "cpu", TIMEOUT_SECONDS, curve.subject.threads) as bench,
     ):
-        before = _refuse_failed(bench.weigh(original.path, some.recorded.session), original.path)
+        before = _refuse_failed(bench.weigh(original.path, some.recorded.kind), original.path)
         for number, plan in enumerate(plans.values()):
             report(number, len(plans))
             found[str(plan.recorded.program)] = _race(plan, Path(folder), original.path, bench)
@@ -66,7 +66,7 @@ def measure_curve(curve: Curve, report: Callable[[int, int], None] = lambda _, _
 
 
 def _race(plan: Planned, folder: Path, original: Path, bench: Bench) -> MeasuredRun:
-    path, session, places = folder / "model.onnx", plan.recorded.session, plan.recorded.placement
+    path, session, places = folder / "model.onnx", plan.recorded.kind, plan.recorded.placement
     emitting.write(emitting.emit(plan), path)
     weighed = _refuse_failed(bench.weigh(path, session, placement=places), path)
     raced = _refuse_failed(bench.race((path, original), session, places, RACE_SECONDS), path)

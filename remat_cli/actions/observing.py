@@ -74,7 +74,7 @@ def observe(graph: Graph, costs: Costs, feeds: Mapping[str, Any], threads: int, 
     with TemporaryDirectory(prefix="remat-") as folder, bench:
         path = _file(graph, Path(folder))
         reply = bench.watch(in_file(graph.model, graph.path, Path(folder)) if graph.expanded else path)
-        own = in_all(graph, bench.run(path, STRICT.name)).first if graph.expanded else None
+        own = in_all(graph, bench.run(path, STRICT)).first if graph.expanded else None
         if not reply.kernels:
             why = " ".join((reply.refused or reply.failed or "no kernel was seen to run").split())
             return Observed(not_run=why[:WORDS], endless=reply.endless)

@@ -38,7 +38,7 @@ from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.ingest import ingest
 from remat_cli.model.graph import Graph
 from remat_cli.model.quantities import parse_seconds
-from remat_cli.model.sessions import DEFAULT, STRICT
+from remat_cli.model.sessions import DEFAULT, STRICT, Session
 from remat_cli.model.signatures import feeds_of, ops_of
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.kinds import target_of
@@ -73,7 +73,7 @@ class ProfileQuestion:
     whole: bool = True
     seconds: float = parse_seconds(PROFILE_TIME)
     dims: Mapping[str, int] = field(default_factory=dict)
-    session: str = "strict"  # default: kernels that only default sessions have are measured, not estimated
+    session: Session = STRICT  # of another kind: kernels that only it has are measured, not estimated
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +226,7 @@ def _new_kernels(graph: Graph) -> Ops:
 
 def _together(ops: Ops, kernels: Ops, asked: ProfileQuestion) -> Ops:
     """What is to be measured, in one go."""
-    return ops if asked.session == STRICT.name else records.with_kernels(ops, kernels)
+    return ops if asked.session.keeps_order else records.with_kernels(ops, kernels)
 
 
 def _seen(graph: Graph, ops: Ops, costs: Costs, cache: Cache, device: Device, clock: Clock) -> Costs:

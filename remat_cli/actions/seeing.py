@@ -24,6 +24,7 @@ from remat_cli.checking.trying import in_file
 from remat_cli.ingest import graph_of
 from remat_cli.ingest.shapes import EVERY_AXIS, UnknownSize
 from remat_cli.model.graph import Graph
+from remat_cli.model.sessions import STRICT
 from remat_cli.model.signatures import feeds_of, ops_of
 from remat_cli.onnx_graph.walk import captures
 
@@ -116,7 +117,7 @@ def _run(graph: Graph, places: Places, device: Device, fed: Mapping[str, Any] | 
     except CannotRun:
         return {}
     with TemporaryDirectory(prefix="remat-") as folder, Bench(feeds, "cpu", TIMEOUT_SECONDS, device.threads) as bench:
-        reply = bench.run(in_file(asked, graph.path, Path(folder)), "strict", outputs="seen.npz")
+        reply = bench.run(in_file(asked, graph.path, Path(folder)), STRICT, outputs="seen.npz")
         if reply.refused or reply.failed:
             return {}
         made = dict(zip(names, bench.results("seen.npz"), strict=True))

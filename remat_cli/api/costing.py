@@ -52,7 +52,7 @@ def profile(
     """
     sizes = given.items_of(batches, "batches") if isinstance(batches, Iterable) else (batches,)
     asked = profiling.ProfileQuestion(
-        session=given.kind_of(runtime, session).name,
+        session=given.kind_of(runtime, session),
         device=word(device, "device"),
         estimate=None if estimate is None else word(estimate, "estimate"),
         threads=None if threads is None else whole_number(threads, "threads", 1),

@@ -21,9 +21,9 @@ from remat_cli.api.plain import CPU, items_of, path_of, warn
 from remat_cli.arguments import switch
 from remat_cli.errors import BadInput, Usage, meant
 from remat_cli.formats.weights import Weights
-from remat_cli.model.sessions import STOCK
+from remat_cli.model.sessions import KINDS
 from remat_cli.runtime.in_place import in_place
-from remat_cli.runtime.session import by_default_of, planned_of, session_of
+from remat_cli.runtime.session import planned_of, session_of
 from remat_cli.runtime.table import PlacesTable
 
 if TYPE_CHECKING:
@@ -109,10 +109,8 @@ def providers_of(providers: Any) -> tuple[Any, ...]:
 
 def _session(parts: SessionParts, providers: Sequence[Any]) -> Any:
     folder, threads = Path(parts.tensors), parts.threads
-    if parts.runtime == STOCK:
-        return by_default_of(parts.model, folder, providers, threads)
     if not parts.placed or tuple(providers) != CPU:
-        return session_of(parts.model, folder, providers, threads)
+        return session_of(parts.model, folder, providers, threads, KINDS[parts.runtime])
     places = PlacesTable.read(Path(parts.places).read_bytes()) if parts.places else None
     weights = Weights.of(parts.weights) if parts.weights else None
     return planned_of(parts.model, folder, places, threads=threads, weights=weights)

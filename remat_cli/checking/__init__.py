@@ -159,7 +159,7 @@ def verify(
         process = replace(process, differs=without(process.differs, good))
     timed = None
     if asked.seconds > 0:
-        raced = bench.race((rewritten, graph.path), session.name, placement, asked.seconds, True, bound)
+        raced = bench.race((rewritten, graph.path), session, placement, asked.seconds, True, bound)
         timed = _timed(raced, asked.costs)
     return Verification(**modes, process=process, timed=timed, exactness=exactness, versions=_versions())
 
@@ -169,8 +169,8 @@ def _judged(
 ) -> tuple[Exactness, ...]:
     """The error of the first run of either model; later runs start from its state."""
     bound = InPlace(graph.in_place, bool(graph.in_place))
-    old = bench.run(graph.path, session.name, outputs="before.npz")
-    new = bench.run(rewritten, session.name, outputs="after.npz", in_place=bound)
+    old = bench.run(graph.path, session, outputs="before.npz")
+    new = bench.run(rewritten, session, outputs="after.npz", in_place=bound)
     if any(reply.refused or reply.failed for reply in (old, new)):
         return ()
     return judge(_results(graph), right, bench.results("before.npz"), bench.results("after.npz"))
@@ -212,9 +212,9 @@ def _process(pair: _Pair, placement: Placement | None, session: Session, bench: 
     """Measure the original as the runtime runs it in such a session, and the rewriting with the plan's allocator."""
     graph, rewritten, near = pair.graph, pair.rewritten, pair.near
     carried, bound = InPlace(graph.in_place), InPlace(graph.in_place, bool(graph.in_place))
-    original = partial(bench.weigh, graph.path, session.name, in_place=carried)
+    original = partial(bench.weigh, graph.path, session, in_place=carried)
     old = original(outputs="before.npz")
-    new = bench.weigh(rewritten, session.name, placement=placement, outputs="after.npz", in_place=bound)
+    new = bench.weigh(rewritten, session, placement=placement, outputs="after.npz", in_place=bound)
     # a device holds no inputs or weights before the session is made
     fed = graph.resident if bench.provider == "cpu" else 0
     before, after = (None if reply.grew is None else fed + reply.grew for reply in (old, new))
@@ -240,11 +240,11 @@ def _compare(pair: _Pair, bench: Bench, kind: Session, outside: int, own: bool) 
     graph, rewritten, near = pair.graph, pair.rewritten, pair.near
     runs = max(kind.runs, STEPS) if graph.in_place else kind.runs
     carried, bound = InPlace(graph.in_place), InPlace(graph.in_place, own and bool(graph.in_place))
-    original = partial(bench.run, graph.path, kind.name, runs, in_place=carried)
+    original = partial(bench.run, graph.path, kind, runs, in_place=carried)
     old = original(outputs="before.npz")
     if old.refused:
         raise BadInput(f"onnxruntime cannot run {graph.path}: {name_culprit(graph, old.refused)}")
-    new = bench.run(rewritten, kind.name, runs, outputs="after.npz", in_place=bound)
+    new = bench.run(rewritten, kind, runs, outputs="after.npz", in_place=bound)
     before, after = (_measured(reply, outside, kind.runs) for reply in (old, new))
     for name, reply in (("the original", old), ("the rewritten model", new)):
         if why := _failure(name, reply):

@@ -17,16 +17,15 @@ from typing import Any
 from profiles import cuda
 from profiles.cuda import PROVIDERS, NoCuda
 from profiles.device import quiet_runtime
-from profiles.strict import strict_options
 from profiles.system import let_go
 from remat_cli.checking.watch import MemoryWatch
 from remat_cli.checking.weight import mapped_now, resident, resident_now, resident_peak
 from remat_cli.fences import bind_to
 from remat_cli.formats.declared import declared
 from remat_cli.formats.files import write_whole
+from remat_cli.model.sessions import KINDS, REMAT
 from remat_cli.runtime.in_place import run_in_place
-from remat_cli.runtime.optimized import level_named
-from remat_cli.runtime.session import planned, split_chunks, trace_to
+from remat_cli.runtime.session import options_of, planned, split_chunks, trace_to
 from solvers.placement.largest import Placement
 
 TRACED_SHARE = 0.5  # share of the time for timing both models that goes to tracing kernels
@@ -39,7 +38,7 @@ class Request:
     model: str
     feeds: str
     reply: str
-    session: str = "strict"  # or "default"
+    runtime: str = REMAT
     provider: str = "cpu"
     runs: int = 1
     outputs: str | None = None
@@ -191,21 +190,18 @@ def _as_users_make_it(request: Request, trace: str | None = None) -> Any:
     """
     if request.placement:
         return planned(request.model, request.placement, request.provider, request.threads, trace)
-    options = strict_options() if request.session == "strict" else _by_default(request)
-    return _make_session(request, trace_to(trace, options))
+    return _make_session(request, trace_to(trace, _options(request)))
 
 
 def _session(request: Request) -> Any:
-    options = strict_options() if request.session == "strict" else _by_default(request)
+    options = _options(request)
     split_chunks(PROVIDERS[request.provider])
     options.add_session_config_entry("session.use_env_allocators", "1")
     return _make_session(request, trace_to(request.trace, options))
 
 
-def _by_default(request: Request) -> Any:
-    options = quiet_runtime().SessionOptions()
-    options.graph_optimization_level = level_named(request.level)
-    return options
+def _options(request: Request) -> Any:
+    return options_of(KINDS[request.runtime], request.level)
 
 
 def _make_session(request: Request, options: Any) -> Any:

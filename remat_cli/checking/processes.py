@@ -23,6 +23,7 @@ from remat_cli.checking.child import Reply, Request
 from remat_cli.checking.feeds import nudged
 from remat_cli.fences import own_environment
 from remat_cli.formats.declared import declared
+from remat_cli.model.sessions import STRICT, Session
 from solvers.clock import FOREVER_SECONDS, Clock
 from solvers.placement.largest import Placement
 
@@ -84,7 +85,7 @@ class Bench:
     def run(
         self,
         model: Path,
-        session: str,
+        kind: Session,
         runs: int = 1,
         outputs: str | None = None,
         in_place: InPlace = NOWHERE,
@@ -92,29 +93,29 @@ class Bench:
     ) -> Reply:
         """Run one session on `model`; `outputs` names a file in the folder for the results. `nudge`: with feeds that
         differ from the others in their last digits."""
-        return self._carry_out(model, in_place, nudge, outputs, session=session, runs=runs, traced=True)
+        return self._carry_out(model, in_place, nudge, outputs, kind=kind, runs=runs, traced=True)
 
     def watch(self, model: Path) -> Reply:
         """One run in the strict session, with the memory of each kernel."""
-        return self._carry_out(model, session="strict", watch=True, traced=True)
+        return self._carry_out(model, kind=STRICT, watch=True, traced=True)
 
     def weigh(
         self,
         model: Path,
-        session: str,
+        kind: Session,
         placement: Placement | None = None,
         outputs: str | None = None,
         in_place: InPlace = NOWHERE,
         nudge: bool = False,
     ) -> Reply:
         """Two runs without a trace, with the runtime's own allocator or the plan's: what does the process grow by?"""
-        asked: dict[str, Any] = {"session": session, "runs": 2, "weigh": True, "placement": placement}
-        return self._carry_out(model, in_place, nudge, outputs, **asked)
+        asked: dict[str, Any] = {"runs": 2, "weigh": True, "placement": placement}
+        return self._carry_out(model, in_place, nudge, outputs, kind=kind, **asked)
 
     def race(
         self,
         models: tuple[Path, Path],
-        session: str,
+        kind: Session,
         placement: Placement | None,
         seconds: float,
         inside: bool = False,
@@ -122,14 +123,8 @@ class Bench:
     ) -> Reply:
         """Runs of two models in turn; the first with the plan's allocator. `inside`: what each kernel takes, too."""
         model, other = models
-        asked: dict[str, Any] = {
-            "session": session,
-            "weigh": True,
-            "placement": placement,
-            "seconds": seconds,
-            "traced": inside,
-        }
-        return self._carry_out(model, in_place, against=str(other.resolve()), **asked)
+        asked: dict[str, Any] = {"weigh": True, "placement": placement, "seconds": seconds, "traced": inside}
+        return self._carry_out(model, in_place, kind=kind, against=str(other.resolve()), **asked)
 
     def _fed(self) -> Path:
         """The file of the feeds, which is written for the first run."""
@@ -156,11 +151,13 @@ class Bench:
         nudge: bool = False,
         outputs: str | None = None,
         traced: bool = False,
+        *,
+        kind: Session,
         **asked: Any,
     ) -> Reply:
         self.count += 1
         stem = self.folder / f"run{self.count}"
-        what = "weighed" if asked.get("weigh") else f"in the {asked['session']} session"
+        what = "weighed" if asked.get("weigh") else f"in the {kind.name} session"
         self.report(self.count, max(self.total, self.count), f"{model.name}, {what}")
         if self.clock.left() == 0:
             return TIME_UP
@@ -168,6 +165,7 @@ class Bench:
             model=str(model.resolve()),
             feeds=str(self._nudged() if nudge else self._fed()),
             reply=f"{stem}.reply.json",
+            runtime=kind.runtime,
             provider=self.provider,
             threads=self.threads,
             level=self.level,

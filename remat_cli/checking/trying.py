@@ -36,7 +36,7 @@ def peaks(
     with TemporaryDirectory(prefix="remat-") as folder, Bench(feeds, "cpu", timeout, threads) as bench:
         path = model if isinstance(model, Path) else in_file(model, graph.path, Path(folder))
         bound = InPlace(graph.in_place, bool(graph.in_place))
-        measured = in_all(graph, bench.run(path, session.name, session.runs, in_place=bound))
+        measured = in_all(graph, bench.run(path, session, session.runs, in_place=bound))
     return None if measured.first is None else (measured.first, measured.second or measured.first)
 
 

@@ -79,7 +79,7 @@ def _how_to_run(emitted: Emitted, destination: Path) -> list[str]:
     from remat_cli.runtime.c_session import BOUND_IN_CPP, CPP
 
     recorded = emitted.plan.recorded
-    if recorded.session == "default":
+    if not recorded.kind.keeps_order:
         bound = (
             f"\n\nand for each run, with what `remat.in_place` lists:\n\n{BOUND_IN_CPP}" if recorded.in_place else ""
         )

@@ -93,7 +93,7 @@ def _asked(given: Mapping[str, Any]) -> ProfileQuestion:
 
     return ProfileQuestion(
         device=given["device"],
-        session=given["session"].name,
+        session=given["session"],
         estimate=given["estimate"],
         threads=given["threads"],
         batches=given["batches"],

@@ -15,14 +15,11 @@ import onnx
 from profiles.cuda import PROVIDERS
 from profiles.device import quiet_runtime
 from profiles.running import failures, refusal
+from remat_cli.runtime.session import level_named
 
-LEVELS = {"disabled": "ORT_DISABLE_ALL", "basic": "ORT_ENABLE_BASIC", "extended": "ORT_ENABLE_EXTENDED"}
-LEVELS["all"] = "ORT_ENABLE_ALL"  # the level of a session with default options
 SAYS = "remat.optimized"  # metadata key of a model that was written to a file after optimization
 # optimizers that choose this machine's layouts of convolutions; every session chooses them anew
 LAYOUTS = ("NchwcTransformer",)
-
-
 LAID_OUT = "com.microsoft.nchwc"  # the domain of ops that run in them
 
 
@@ -40,10 +37,6 @@ def layout_block() -> int:
 
 def is_laid_out(node: onnx.NodeProto) -> bool:
     return bool(node.domain == LAID_OUT)
-
-
-def level_named(name: str) -> object:
-    return getattr(quiet_runtime().GraphOptimizationLevel, LEVELS[name])
 
 
 def optimize(

@@ -17,6 +17,7 @@ from profiles.cuda import PROVIDERS
 from profiles.device import quiet_runtime
 from profiles.strict import strict_options
 from remat_cli.formats.weights import Weights
+from remat_cli.model.sessions import STRICT, Session
 from remat_cli.runtime.placed import MISSING, library
 from remat_cli.runtime.table import PlacesTable
 from solvers.placement.largest import Placement
@@ -24,27 +25,38 @@ from solvers.placement.largest import Placement
 SILENT_LEVEL = 3  # of the runtime's levels: only errors are printed
 
 
-def session_of(
-    model: bytes | str, folder: Path, providers: Sequence[Any] = ("CPUExecutionProvider",), threads: int = 0
-) -> Any:
-    """A strict session on a model, in memory or at a path, whose external tensors lie in `folder`. `threads`: 0 means
-    all cores."""
-    quiet_runtime()
-    return cuda.session(model, _beside(folder, threads), providers)
+# of optimization; all of it is what a session with default options does
+LEVELS = {"disabled": "DISABLE_ALL", "basic": "ENABLE_BASIC", "extended": "ENABLE_EXTENDED", "all": "ENABLE_ALL"}
 
 
-def by_default_of(
-    model: bytes | str, folder: Path, providers: Sequence[Any] = ("CPUExecutionProvider",), threads: int = 0
-) -> Any:
-    """A session with default options, on a model that was rewritten for one."""
+def options_of(kind: Session, level: str = "all") -> Any:
+    """The options of a session of that kind. `level`: of optimization, where the kind allows any."""
+    if kind.keeps_order:
+        return strict_options()
     options = quiet_runtime().SessionOptions()
-    options.log_severity_level = SILENT_LEVEL
-    return cuda.session(model, _beside(folder, threads, options), providers)
+    options.graph_optimization_level = level_named(level)
+    return options
 
 
-def _beside(folder: Path, threads: int, options: Any = None) -> Any:
-    """The options, by default strict ones, for a model whose external tensors lie in `folder`."""
-    options = options or strict_options()
+def level_named(name: str) -> object:
+    return getattr(quiet_runtime().GraphOptimizationLevel, f"ORT_{LEVELS[name]}")
+
+
+def session_of(
+    model: bytes | str,
+    folder: Path,
+    providers: Sequence[Any] = ("CPUExecutionProvider",),
+    threads: int = 0,
+    kind: Session = STRICT,
+) -> Any:
+    """A session on a model, in memory or at a path, whose external tensors lie in `folder`; the runtime's own arena
+    gives it memory. `threads`: 0 means all cores."""
+    quiet_runtime()
+    return cuda.session(model, _beside(options_of(kind), folder, threads), providers)
+
+
+def _beside(options: Any, folder: Path, threads: int) -> Any:
+    """The options for a model whose external tensors lie in `folder`."""
     options.intra_op_num_threads = threads
     options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
     return options
@@ -96,7 +108,7 @@ def planned_of(
     weights: Weights | None = None,
 ) -> Any:
     """A planned session on a model, as for `session_of`. `weights`: those that it may let go of."""
-    return _planned(model, placement, device, _beside(folder, threads), weights)
+    return _planned(model, placement, device, _beside(strict_options(), folder, threads), weights)
 
 
 def _planned(
