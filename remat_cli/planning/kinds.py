@@ -16,7 +16,5 @@ def target_of(session: Session) -> Target:
 
 
 def held(peak: int, session: Session | None, promise: Promise | None) -> int:
-    """The budget that a plan keeps to: what is live, and what its target counts where there is a model."""
-    if session is None or promise is None or promise.arena is None:
-        return peak
-    return max(peak, target_of(session).counted(promise))
+    """The least budget that a plan keeps to, in a session where there is a model."""
+    return peak if session is None else target_of(session).held(peak, promise)

@@ -52,7 +52,7 @@ def _with_enough(request: PlanRequest, found: Answer, lean: Answer) -> Policy:
     if lean.schedule.outcome is None or lean.schedule.result.order is None:
         return replace(found, enough=held)
     nearest = lean.candidate.with_result(replace(found.schedule.result, order=lean.schedule.result.order))
-    needs: int | None = request.target.needs(lean.candidate)
+    needs: int | None = request.target.held_by(lean.candidate)
     if request.target.bears_witness(lean.subject):
         needs = yield from _witnessed(request, lean)
     least = min((size for size in (needs, held) if size is not None), default=None)
@@ -65,15 +65,15 @@ def _witnessed(request: PlanRequest, lean: Answer) -> Generator[Attempt, Checked
         return None
     made = _with_model(request, lean)
     if made is not None and not request.target.tries_plans(lean.subject):
-        return request.target.needs(made)
-    needs = request.target.needs(made or lean.candidate)
+        return request.target.held_by(made)
+    needs = request.target.held_by(made or lean.candidate)
     for _ in range(WITNESSED_ROUNDS):
         if request.limits.clock.over():
             return None
         again = yield from of_graph(replace(request, subject=lean.subject, budget=needs))
         if again.found:
             return needs
-        more = request.target.needs(again.candidate)
+        more = request.target.held_by(again.candidate)
         if more <= needs:
             return None
         needs = more

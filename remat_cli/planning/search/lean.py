@@ -42,7 +42,7 @@ def _least_placed(request: PlanRequest) -> Candidate:
     for candidate in orders[1:MOST_PLACED]:
         if clock.over():
             break
-        best = min(best, request.target.place(candidate, clock=clock), key=request.target.needs)
+        best = min(best, request.target.place(candidate, clock=clock), key=request.target.held_by)
     return best
 
 

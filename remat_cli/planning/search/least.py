@@ -21,5 +21,4 @@ def least_needed(answer: Answer) -> int | None:
     if answer.session is None or answer.subject.graph is None:
         return outcome.peak
     target = target_of(answer.session)
-    placed = target.place(answer.candidate.with_order(order), clock=answer.limits.clock.timed())
-    return max(outcome.peak + answer.aside, target.counted(placed.promise))
+    return target.held_by(target.place(answer.candidate.with_order(order), clock=answer.limits.clock.timed()))

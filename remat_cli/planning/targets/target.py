@@ -176,13 +176,14 @@ class Target(ABC):
         assert promise.arena is not None
         return max(promise.arena, promise.live or 0)
 
-    def needs(self, candidate: Candidate) -> int:
-        """The least budget that a candidate keeps to."""
+    def held(self, live: int, promise: Promise | None) -> int:
+        """The least budget that a plan keeps to: what is live, and what is counted of its model, if that is known."""
+        return live if promise is None or promise.arena is None else max(live, self.counted(promise))
+
+    def held_by(self, candidate: Candidate) -> int:
+        """The same of a candidate."""
         assert candidate.schedule.outcome is not None
-        live = candidate.schedule.outcome.peak
-        if candidate.footprint is None:
-            return live
-        return max(live + self.aside(candidate.subject), self.counted(candidate.promise))
+        return self.held(candidate.schedule.outcome.peak, candidate.promise if candidate.footprint else None)
 
     def added(self, candidate: Candidate) -> int:
         """Bytes that the model of an order holds beyond what repairs count of the order, as far as that is known."""
