@@ -62,12 +62,13 @@ def live_bytes(plan: Any, model: Path) -> int:
     from remat_cli.actions import emitting
     from remat_cli.checking.feeds import draw_feeds
     from remat_cli.checking.processes import Bench
+    from remat_cli.model.sessions import STRICT
     from remat_cli.rewrite.predict import IN_ARENA_BYTES
 
     graph = emitting.graph_of(plan)
     small = sum(graph.values[name].bytes for name in graph.weights if graph.values[name].bytes <= IN_ARENA_BYTES)
     with Bench(draw_feeds(graph, 0), "cpu", 600.0, plan.subject.threads) as bench:
-        return bench.run(model, "strict").arena[0] + graph.resident - small
+        return bench.run(model, STRICT).arena[0] + graph.resident - small
 
 
 def tried(model: Path, path: Path, said: dict[str, Any]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from remat_cli.actions.deadline import Deadline
 from remat_cli.actions.profiling import ProfileQuestion
 from remat_cli.checking.processes import TIME_UP, Bench
 from remat_cli.commands import options
+from remat_cli.model.sessions import STRICT
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.time_plan import ENDING_SHARE
 from solvers import clock
@@ -91,7 +92,7 @@ def test_a_profile_without_time_says_that_it_measured_nothing() -> None:
 
 def test_a_bench_without_time_writes_nothing(tmp_path: Path) -> None:
     with Bench({"x": find("cpu", 1)}, "cpu", 1.0, clock=Clock(0.0)) as bench:  # what is fed is not looked at
-        assert bench.run(tmp_path / "none.onnx", "strict") is TIME_UP
+        assert bench.run(tmp_path / "none.onnx", STRICT) is TIME_UP
         assert not list(bench.folder.iterdir())
 
 

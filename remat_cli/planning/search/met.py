@@ -1,9 +1,10 @@
 """Plans that a search meets on the way. It has a thread of its own, and who asked for it places its orders meanwhile.
 
-The first order that the search reports is placed at once, or replaced by a walk if it cannot be. After that, each order
-is placed that costs much less than the last one tried, and the search waits so long. A large search that has time
-instead of work does not wait: after the first order, the newest is placed whenever nothing newer comes for a while. It
-is given up for one that is far better, since on a busy machine an early one can take all of the time.
+Orders of a problem without a model need no places: each is told of at once. Of a model, the first order that the search
+reports is placed at once, or replaced by a walk if it cannot be. After that, each order is placed that costs much less
+than the last one tried, and the search waits so long. A large search that has time instead of work does not wait: after
+the first order, the newest is placed whenever nothing newer comes for a while. It is given up for one that is far
+better, since on a busy machine an early one can take all of the time.
 
 Invariant: what the search finds is the same, whatever is placed meanwhile.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import replace
 from threading import Condition
 
@@ -38,7 +40,7 @@ class Met:
     """The best plan known to fit in its session, while the search for a better one still goes on.
 
     `tried`: the extra cost, over the model without a plan, of the last order that was placed or was to be; or that of a
-    known plan. `beside`: the search does not wait for places.
+    known plan. `bare`: no places are needed. `beside`: the search does not wait for them.
     """
 
     def __init__(self, attempt: Attempt) -> None:
@@ -47,8 +49,9 @@ class Met:
         self.tried = self.request.at_hand
         self.begun = False
         self.unplaced: Candidate | None = None  # the last that had all the time that was left, and yet no places
+        self.bare = self.request.subject.graph is None
         large = len(self.request.subject.problem.nodes) > LARGE_NODES
-        self.beside = large and not self.request.time.by_work
+        self.beside = large and not self.bare and not self.request.time.by_work
         self.news = Condition()
         self.newest: tuple[Subject, Progress] | None = None  # the order that is to be placed next
         self.waits = False  # the search waits until that is placed
@@ -59,7 +62,7 @@ class Met:
         clock = self.request.limits.clock.unless(lambda: self.left)
         asked = replace(self.request, limits=replace(self.request.limits, clock=clock))
         thread = ThreadPoolExecutor(1, "search")
-        found = thread.submit(search, asked)
+        found = thread.submit(copy_context().run, search, asked)  # who hears of it may look at variables of a context
         found.add_done_callback(self._close)
         thread.shutdown(wait=False)
         try:
@@ -83,12 +86,12 @@ class Met:
         if progress.order is None:
             return
         self.request.so_far.order = subject, progress
-        if self.request.late:
-            return
-        beyond = _beyond(subject, progress)
-        most = self.request.at_hand if self.beside else self.tried
-        if most is None or (beyond < most if self.beside else beyond <= WORTH_PLACING * most):
+        if self.bare or (not self.request.late and self._is_worth_placing(_beyond(subject, progress))):
             self._hand_over(subject, progress)
+
+    def _is_worth_placing(self, beyond: int) -> bool:
+        most = self.request.at_hand if self.beside else self.tried
+        return most is None or (beyond < most if self.beside else beyond <= WORTH_PLACING * most)
 
     def _hand_over(self, subject: Subject, progress: Progress) -> None:
         with self.news:
@@ -138,9 +141,13 @@ class Met:
         return outcome.peak if self.request.by_memory else outcome.cost
 
     def place(self, subject: Subject, progress: Progress, seconds: float) -> None:
-        """Place an order, with so much time for the first of its repairs, or walk instead if it is the first order."""
+        """Place an order, with so much time for the first of its repairs, or walk instead if it is the first order; an
+        order of a problem without a model needs no place."""
         candidate = candidate_so_far(replace(self.request, subject=subject), progress)
         if candidate is None:
+            return
+        if self.bare:
+            self._tell(candidate, progress)
             return
         first, self.begun, self.tried = not self.begun, True, _beyond(subject, progress)
         limits = self.request.limits.silent()
@@ -155,8 +162,11 @@ class Met:
             other = walk(replace(self.request, limits=limits), candidate)
         if other is not None and (self.best is None or self._worth(other) < self._worth(self.best)):
             self.best = other
-            noted = other.noted(Note(PlanNote.STILL_SEARCHING))
-            tell(self.attempt, self.request.answer_of(noted, progress.seconds, cut=True))
+            self._tell(other, progress)
+
+    def _tell(self, candidate: Candidate, progress: Progress) -> None:
+        noted = candidate.noted(Note(PlanNote.STILL_SEARCHING))
+        tell(self.attempt, self.request.answer_of(noted, progress.seconds, cut=True))
 
 
 def _beyond(subject: Subject, progress: Progress) -> int:

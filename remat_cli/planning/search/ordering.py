@@ -15,13 +15,12 @@ from functools import partial
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer, answer
 from remat_cli.planning.search.attempt import Attempt
-from remat_cli.planning.search.checking import tell
 from remat_cli.planning.search.lean import lean_candidate
-from remat_cli.planning.search.met import Met, candidate_so_far
+from remat_cli.planning.search.met import Met
 from remat_cli.planning.search.proofs import agreed, unproved
 from remat_cli.planning.search.request import PlanRequest
 from solvers.notes import Note
-from solvers.problem import Limits, Progress
+from solvers.problem import Limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,36 +39,23 @@ def order(attempt: Attempt) -> Ordered:
         return Ordered(attempt.known)
     if request.leanly:
         return Ordered(_leanest(request))
-    if request.subject.graph is None:
-        return Ordered(_bare(attempt))
     met = Met(attempt)
+    if request.subject.graph is None:
+        return Ordered(replace(met.while_it_goes_on(partial(_bare, met)), limits=request.limits))
     return Ordered(met.while_it_goes_on(partial(_searched, met)), met)
-
-
-def _bare(attempt: Attempt) -> Answer:
-    """A plan of a problem without a model: nothing needs a place."""
-    request = attempt.searched
-    limits = replace(request.limits, report=partial(_hear_bare, attempt))
-    subject, method, solver = request.subject, request.method, request.solver
-    found = answer(subject, request.budget, method, solver, limits, request.reorder, request.enough)
-    return replace(found, limits=request.limits)
-
-
-def _hear_bare(attempt: Attempt, progress: Progress) -> None:
-    request = attempt.searched
-    request.limits.report(progress)
-    if progress.order is not None:
-        request.so_far.order = request.subject, progress
-    if candidate := candidate_so_far(request, progress):
-        noted = candidate.noted(Note(PlanNote.STILL_SEARCHING))
-        tell(attempt, request.answer_of(noted, progress.seconds, cut=True))
 
 
 def _leanest(request: PlanRequest) -> Answer:
     """The leanest plan, whatever it costs; without a status of a plan where that does not fit."""
     lean = lean_candidate(request)
     found = request.answer_of(lean, request.limits.clock.elapsed(), cut=request.limits.clock.spent())
-    return found if request.target.needs(lean) <= request.budget else found.given_up(Note(PlanNote.LEANEST))
+    return found if request.target.held_by(lean) <= request.budget else found.given_up(Note(PlanNote.LEANEST))
+
+
+def _bare(met: Met, request: PlanRequest) -> Answer:
+    """Search in a problem without a model: nothing needs a place, and sizes are as they stand."""
+    subject, limits = request.subject, replace(request.limits, report=partial(met.hear, request.subject))
+    return answer(subject, request.budget, request.method, request.solver, limits, request.reorder, request.enough)
 
 
 def _searched(met: Met, request: PlanRequest) -> Answer:

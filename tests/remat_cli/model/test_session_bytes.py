@@ -12,6 +12,7 @@ from remat_cli.checking.processes import Bench
 from remat_cli.ingest import ingest, ingest_content
 from remat_cli.model.problem_of import problem_of
 from remat_cli.model.session_bytes import ADDED_BYTES, OWN_BYTES, SLOT_BYTES, session_bytes
+from remat_cli.model.sessions import STRICT
 from remat_cli.rewrite import rewrite
 from solvers.schedule import baseline
 from tests.remat_cli.random_models import random_model
@@ -40,7 +41,7 @@ def test_a_session_of_thousands_of_ops_holds_what_is_foretold(tmp_path: Path) ->
     path = many(tmp_path / "many.onnx", seed=1)
     said = session_bytes(ingest(path))
     with Bench({"x": np.ones(SIZE, np.float32)}, "cpu", 60.0) as bench:
-        reply = bench.weigh(path, "strict")
+        reply = bench.weigh(path, STRICT)
     assert reply.loaded is not None
     assert reply.loading is not None
     assert abs(said / reply.loaded - 1) < 0.15

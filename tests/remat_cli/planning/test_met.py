@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
+from threading import get_ident
 from time import monotonic, sleep
 
 import pytest
 
 from remat_cli.planning.search import met, placing, repairs
+from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.met import CHEAPER, FAR_CHEAPER, Met
 from remat_cli.planning.search.request import PlanRequest
+from remat_cli.planning.search.so_far import SoFar
 from remat_cli.planning.targets.candidate import Candidate
 from solvers.clock import Clock
 from solvers.problem import Limits, Problem, Progress, Result, Status
 from solvers.reductions.views import reduced
 from tests.remat_cli.planning.requests import alone, attempted, candidate_for, request_for
 
+CONTEXT: ContextVar[str] = ContextVar("CONTEXT")
 AMPLE = 1000.0  # seconds, which nothing here takes
 
 
@@ -152,3 +157,46 @@ def test_nothing_is_walked_late_where_a_plan_is_known(
     repairs.walk(late, plan)
     repairs.walk(replace(request_beside, at_hand=beyond(plan)), plan)
     assert len(walked) == 2
+
+
+def test_orders_of_a_problem_without_a_model_are_told_of_by_who_asked(data: Path) -> None:
+    """One after the other, in the thread that asked, while the search waits; `report` has that thread's context."""
+    asked = request_for(data / "networks" / "unet.problem.json", 10**12)
+    smaller = reduced(asked.subject.problem)
+    orders = [smaller.shrink(candidate_for(asked.subject, seed).order) for seed in (1, None)]
+    told: list[tuple[int, int]] = []  # how many ops a plan has, and in which thread it was allowed
+
+    def allows(found: Answer) -> bool:
+        told.append((len(found.candidate.order), get_ident()))
+        return True
+
+    def search(problem: Problem, budget: int, limits: Limits) -> Result:
+        for number, order in enumerate(orders):
+            limits.report(Progress(0.0, order=order))
+            assert len(told) == number + 1
+        return Result(Status.FEASIBLE, orders[-1])
+
+    so_far, contexts = SoFar(allows=allows), list[str]()
+    limits = replace(asked.limits, report=lambda _: contexts.append(CONTEXT.get("none")))
+    CONTEXT.set("of who asked")
+    found = attempted(replace(asked, solver=search, reorder=False, so_far=so_far, limits=limits))
+    assert [count for count, _ in told] == [len(smaller.expand(order)) for order in orders]
+    assert {thread for _, thread in told} == {get_ident()}
+    assert contexts == ["of who asked"] * 2
+    assert found.found
+    assert so_far.plan is not None
+    assert found.limits.clock is asked.limits.clock
+
+
+def test_what_goes_wrong_where_progress_is_heard_ends_the_search(data: Path) -> None:
+    def broken(_: Progress) -> None:
+        raise LookupError("of the program")
+
+    def search(problem: Problem, budget: int, limits: Limits) -> Result:
+        limits.report(Progress(0.0))
+        raise AssertionError("the search goes on")
+
+    for name in ("networks/unet.problem.json", "torch_cnn.onnx"):
+        asked = request_for(data / name, 10**12)
+        with pytest.raises(LookupError, match="of the program"):
+            attempted(replace(asked, solver=search, reorder=False, limits=replace(asked.limits, report=broken)))

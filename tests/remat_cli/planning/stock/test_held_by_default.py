@@ -32,7 +32,7 @@ def held(plan: Planned, model: Path) -> int:
     place = model.with_suffix(".made.onnx")
     onnx.save(remat.emit(plan), place)
     with Bench(draw_feeds(graph, 0), "cpu", 300, 1) as bench:
-        reply = bench.weigh(place, DEFAULT.name)
+        reply = bench.weigh(place, DEFAULT)
     assert reply.grew is not None, reply
     return graph.resident + reply.grew
 
