@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from remat_cli.commands import options
+from remat_cli.errors import BadInput
+from remat_cli.formats.kinds import FileKind, check_place
 
 if TYPE_CHECKING:
     from remat_cli.batch.pool import Workers
@@ -66,9 +69,6 @@ def command(manifest: Path, **given: Any) -> None:
 
 def _check_places(manifest: Path, given: Mapping[str, Any]) -> None:
     """Reports can be written, before an hour is spent on them."""
-    from remat_cli.errors import BadInput
-    from remat_cli.formats.kinds import FileKind, check_place
-
     kinds = {"report": FileKind.BATCH, "junit": FileKind.JUNIT, "md": FileKind.MARKDOWN, "csv": FileKind.CSV}
     for name, kind in kinds.items():
         path = given[name]
@@ -78,7 +78,6 @@ def _check_places(manifest: Path, given: Mapping[str, Any]) -> None:
 
 
 def _run(jobs: Sequence[Any], given: Mapping[str, Any]) -> int:
-    from time import monotonic
 
     from remat_cli.batch import baseline
     from remat_cli.batch.expect import worst

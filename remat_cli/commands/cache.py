@@ -6,14 +6,14 @@ import json
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from remat_cli.commands import options
-
-if TYPE_CHECKING:
-    from remat_cli.results.store import Entry, Store
+from remat_cli.errors import BadInput
+from remat_cli.results.store import Entry, Store, folder, too_many
+from remat_cli.units import show_bytes
 
 
 @click.group("cache", context_settings={"help_option_names": ["-h", "--help"]})
@@ -41,8 +41,6 @@ def list_entries(as_json: bool) -> None:
 @options.as_json
 def check(as_json: bool) -> None:
     """Read every entry whole; exit code 3 if one is damaged, which `solve` and the others pass over."""
-    from remat_cli.errors import BadInput
-
     found = list(_store().entries(whole=True))
     damaged = [entry for entry in found if entry.wrong]
     if as_json:
@@ -62,7 +60,6 @@ def check(as_json: bool) -> None:
 @options.as_json
 def prune(older: float | None, max_size: int | None, everything: bool, as_json: bool) -> None:
     """Remove what is damaged, what another version of remat or its solvers found, and what was left half-written."""
-    from remat_cli.results.store import too_many
     from remat_cli.results.versions import versions
 
     def current(entry: Entry) -> bool:
@@ -80,14 +77,10 @@ def prune(older: float | None, max_size: int | None, everything: bool, as_json: 
 
 
 def _store() -> Store:
-    from remat_cli.results.store import Store, folder
-
     return Store(folder())
 
 
 def _place() -> str | None:
-    from remat_cli.results.store import folder
-
     place = folder()
     return None if place is None else str(place)
 
@@ -102,14 +95,11 @@ def _object(entry: Entry) -> dict[str, Any]:
 
 
 def _count(entries: Sequence[Entry]) -> str:
-    from remat_cli.units import show_bytes
-
     return f"{len(entries)} results, {show_bytes(sum(entry.bytes for entry in entries))}"
 
 
 def _table(entries: Iterable[Entry]) -> str:
     from remat_cli.saying.report import table
-    from remat_cli.units import show_bytes
 
     rows = [["key", "model", "method", "session", "budget", "status", "overhead", "used"]]
     for entry in entries:

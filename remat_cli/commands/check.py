@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from remat_cli.commands import options
+from remat_cli.errors import Usage
+from remat_cli.units import show_bytes, show_time
 
 if TYPE_CHECKING:
     from remat_cli.actions.certifying import Proved
@@ -41,7 +43,6 @@ def command(
     remat check train.cert.json train.plan.json
     """
     from remat_cli.actions.certifying import check_certificate, check_plan
-    from remat_cli.errors import Usage
     from remat_cli.formats import certificatefile
     from remat_cli.model.sessions import STRICT
     from remat_cli.planning.loading import is_model, load_subject
@@ -62,8 +63,6 @@ def command(
 
 
 def _lines(proved: Proved) -> Iterator[str]:
-    from remat_cli.units import show_bytes, show_time
-
     within = "" if proved.budget is None else f"within {show_bytes(proved.budget)} ({proved.budget} bytes)"
     own, every = "with the recorded order of first computes", "whatever its order of first computes"
     if proved.infeasible is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remat_cli.commands import options
+from remat_cli.units import show_bytes, show_change, show_time
 
 if TYPE_CHECKING:
     from remat_cli.actions.emitting import Emitted
@@ -91,7 +92,6 @@ def _how_to_run(emitted: Emitted, destination: Path) -> list[str]:
 
 def _predicted(emitted: Emitted) -> str:
     from remat_cli.saying.report import table
-    from remat_cli.units import show_bytes, show_change, show_time
 
     before, after = emitted.before, emitted.rewritten.promise
     rows = [["predicted", "before", "after", "change"]]

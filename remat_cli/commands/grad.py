@@ -12,6 +12,8 @@ import click
 
 from remat_cli.commands import options
 from remat_cli.errors import BadInput
+from remat_cli.formats.kinds import FileKind, check_place
+from remat_cli.units import show_bytes
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -89,7 +91,6 @@ def command(forward: Path, **given: Any) -> None:
     """
     from remat_cli.actions.differentiating import differentiate
     from remat_cli.formats.files import write_whole
-    from remat_cli.formats.kinds import FileKind, check_place
     from remat_cli.onnx_graph.load import load_with_tensors
 
     path = given["output"] or forward.with_suffix(".train.onnx")
@@ -203,7 +204,6 @@ def _describe(report: dict[str, Any]) -> str:
 def _parameter_table(parameters: Sequence[Parameter], every: bool) -> str:
     """The largest parameters, or all of them. The others share one row, so that the columns add up."""
     from remat_cli.saying.report import table
-    from remat_cli.units import show_bytes
 
     ranked = parameters if every else sorted(parameters, key=lambda one: -one.bytes)
     shown = ranked if every or len(ranked) <= LARGEST_ROWS + 1 else ranked[:LARGEST_ROWS]

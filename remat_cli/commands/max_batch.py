@@ -12,6 +12,10 @@ import click
 
 from remat_cli import usual
 from remat_cli.commands import methods, options
+from remat_cli.errors import InTheWay, Usage
+from remat_cli.formats.kinds import FileKind, check_place
+from remat_cli.units import show_time
+from solvers.problem import Limits
 
 if TYPE_CHECKING:
     from remat_cli.actions.deadline import Deadline
@@ -83,7 +87,6 @@ def command(model: Path, **given: Any) -> None:
     from remat_cli.actions.deadline import Deadline
     from remat_cli.actions.interrupts import listening
     from remat_cli.actions.scaling import scale_step
-    from remat_cli.formats.kinds import FileKind, check_place
     from remat_cli.saying.progress import Line
 
     check_place(given["output"], FileKind.PLAN, model)
@@ -117,7 +120,6 @@ def _asked(given: Mapping[str, Any]) -> SizeQuestion:
 
 def _step(given: Mapping[str, Any]) -> SizedStep:
     from remat_cli.actions.scaling import SizedStep
-    from remat_cli.errors import Usage
     from remat_cli.gradient.optimizers import Recipe
     from remat_cli.gradient.parameters import Choice
     from remat_cli.gradient.training import Options
@@ -151,8 +153,6 @@ def _found(
     model: Path, steps: Scaled, asked: SizeQuestion, given: Mapping[str, Any], deadline: Deadline, line: Line
 ) -> Largest:
     from remat_cli.actions.largest import Listeners, find_largest
-    from remat_cli.units import show_time
-    from solvers.problem import Limits
 
     memory = options.memory_of(deadline.clock, given)
 
@@ -184,7 +184,6 @@ def _tell(model: Path, steps: Scaled, found: Largest, given: Mapping[str, Any]) 
 
 def _saved(plan: Planned, path: Path) -> Path:
     """Where the plan was written with its model: what was searched for long is not lost for files in the way."""
-    from remat_cli.errors import InTheWay
     from remat_cli.notes.words import sentences
 
     stem, tries = path.name.removesuffix(".json").removesuffix(".plan"), count(2)

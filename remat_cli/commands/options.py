@@ -15,6 +15,7 @@ from click.core import ParameterSource
 from remat_cli import usual
 from remat_cli.arguments import brief, may_name
 from remat_cli.commands.helping import GroupedCommand as GroupedCommand
+from remat_cli.errors import NoPlan, Usage, error_in
 from remat_cli.model.quantities import (
     parse_age,
     parse_budget,
@@ -162,7 +163,6 @@ def in_place(command: Command) -> Command:
 
 def asked_in_place(given: Mapping[str, Any]) -> InPlace:
     """What the flags ask for; None where they say nothing."""
-    from remat_cli.errors import Usage
     from remat_cli.model.in_place import parse_pairs
 
     pairs, held_twice = given["in_place"], given["held_twice"]
@@ -349,8 +349,6 @@ def optimized(model: Path, level: str | None) -> Path:
 
 def out_of_time(as_json: bool = False) -> int:
     """The last words of a command whose time ended before it had anything to say, and its exit code."""
-    from remat_cli.errors import NoPlan, error_in
-
     error = NoPlan("no plan was found within the time limit; give more time with --time-limit")
     if as_json:
         click.echo(json.dumps(error_in({}, error)))

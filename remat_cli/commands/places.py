@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remat_cli.commands import options
+from remat_cli.formats.kinds import FileKind, check_place
+from remat_cli.units import show_bytes
 
 if TYPE_CHECKING:
     from remat_cli.actions.placing import Places
@@ -36,7 +38,6 @@ def command(model: Path, output: Path | None, sources: Path | None, as_json: boo
     """
     from remat_cli.actions import placing
     from remat_cli.formats import placesfile
-    from remat_cli.formats.kinds import FileKind, check_place
 
     destination = output or placesfile.beside(model)
     check_place(destination, FileKind.PLACES, model)
@@ -64,8 +65,6 @@ def _object(found: Places, destination: Path, written: list[str]) -> dict[str, A
 
 
 def _words(found: Places, destination: Path, written: list[str]) -> str:
-    from remat_cli.units import show_bytes
-
     placement = found.placement
     block = f"a block of {show_bytes(placement.block)}"
     if placement.block > placement.bound:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remat_cli.commands import options
+from remat_cli.formats.kinds import FileKind, check_place
+from remat_cli.units import show_bytes, show_time
 
 if TYPE_CHECKING:
     from remat_cli.planning.subjects.subject import Subject
@@ -41,7 +43,6 @@ def command(
     """
     from remat_cli.formats import chainfile, problemfile
     from remat_cli.formats.files import write_whole
-    from remat_cli.formats.kinds import FileKind, check_place
     from remat_cli.notes.words import sentences
     from remat_cli.planning.loading import load_subject
 
@@ -73,8 +74,6 @@ def _figures(subject: Subject) -> dict[str, Any]:
 
 
 def _line(path: Path, figures: dict[str, Any]) -> str:
-    from remat_cli.units import show_bytes, show_time
-
     return (
         f"{path}: {figures['nodes']} ops, {figures['values']} values; every op once takes "
         f"{show_time(figures['baseline_cost'])} and peaks at {show_bytes(figures['baseline_peak'])}, "

@@ -15,6 +15,8 @@ import click
 
 from remat_cli import usual
 from remat_cli.commands import options
+from remat_cli.formats.kinds import FileKind, check_place
+from remat_cli.units import show_time
 
 if TYPE_CHECKING:
     from profiles.costs import Costs
@@ -70,7 +72,6 @@ def command(model: Path, **given: Any) -> None:
         server()  # it begins while this process still imports
     from profiles import costfile
     from remat_cli.actions import profiling
-    from remat_cli.formats.kinds import FileKind, check_place
 
     asked = _asked(given)
     model = options.optimized(model, given["optimize"])
@@ -129,7 +130,6 @@ def _compared(found: Profiled, costs: Costs, seconds: float) -> TimeDifference:
 
 def _tell_ahead(model: Path, asked: ProfileQuestion, as_json: bool) -> None:
     from remat_cli.actions.profiling import ahead
-    from remat_cli.units import show_time
 
     plan = ahead(model, asked)
     if as_json:
@@ -159,7 +159,6 @@ def _object(found: Profiled, costs: Costs, destination: Path, difference: TimeDi
 def _tell(found: Profiled, costs: Costs, destination: Path, difference: TimeDifference | None) -> None:
     from remat_cli.actions.profiling import named_refused
     from remat_cli.notes.words import sentences
-    from remat_cli.units import show_time
 
     total = f"{costs.total} FLOPs" if costs.unit == "flops" else show_time(costs.total)
     click.echo(f"{destination}: {len(costs.ops)} ops, {total}; {_where_from(found)}")
@@ -183,8 +182,6 @@ def _where_from(found: Profiled) -> str:
 
 def _against_whole(costs: Costs) -> str:
     """Both sums beside the time of the whole graph."""
-    from remat_cli.units import show_time
-
     whole, alone, total = costs.whole.whole_graph, costs.whole.alone or 0, costs.total
     if not isinstance(whole, int):
         return f"The ops, timed one by one, add up to {show_time(alone)}. The whole graph was {whole}."

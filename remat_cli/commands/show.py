@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 import click
 
 from remat_cli.commands import options
+from remat_cli.errors import Usage
+from remat_cli.formats.kinds import FileKind, check_place
 
 if TYPE_CHECKING:
-    from remat_cli.formats.kinds import FileKind
     from remat_cli.saying.showing import Shown
 
 
@@ -58,7 +59,6 @@ def command(
     remat show train.plan.json --plot memory.png --html train.html
     remat show *.onnx --breakdown
     """
-    from remat_cli.formats.kinds import FileKind
     from remat_cli.saying.showing import shown
 
     _check_alone(files, {"--statements": statements, "--matrices": matrices, "--html": web})
@@ -81,8 +81,6 @@ def command(
 
 def _check_forms(curve: Path | None, web: Path | None, *, as_csv: bool, breakdown: bool, as_json: bool) -> None:
     """Refuse forms of what is not shown."""
-    from remat_cli.errors import Usage
-
     if as_csv and (not breakdown or as_json):
         raise Usage("--csv prints the table of --breakdown; for all else there is --json")
 
@@ -92,8 +90,6 @@ def _check_forms(curve: Path | None, web: Path | None, *, as_csv: bool, breakdow
 
 def _check_alone(files: tuple[Path, ...], flags: Mapping[str, object]) -> None:
     """Refuse flags that show one file where several are given."""
-    from remat_cli.errors import Usage
-
     for name, asked in flags.items():
         if asked and len(files) > 1:
             raise Usage(f"{name} shows one file; {len(files)} are given")
@@ -101,8 +97,6 @@ def _check_alone(files: tuple[Path, ...], flags: Mapping[str, object]) -> None:
 
 def _check(pictures: list[Path], written: list[Path]) -> None:
     """Say what cannot be drawn before anything is read."""
-    from remat_cli.errors import Usage
-
     places = [path.resolve() for path in written]
     if twice := next((path for path in written if places.count(path.resolve()) > 1), None):
         raise Usage(f"{twice} would be written twice; name another file")
@@ -115,8 +109,6 @@ def _check(pictures: list[Path], written: list[Path]) -> None:
 
 def _check_places(written: Mapping[Path, FileKind], inputs: list[Path]) -> None:
     """Say what would be lost before anything is drawn."""
-    from remat_cli.formats.kinds import check_place
-
     for path, kind in written.items():
         check_place(path, kind, *inputs)
 

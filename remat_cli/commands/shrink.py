@@ -11,6 +11,7 @@ import click
 
 from remat_cli import usual
 from remat_cli.commands import options
+from remat_cli.errors import NoPlan
 
 if TYPE_CHECKING:
     from remat_cli.actions.shrinking.shrink import Shrinking, Shrunk
@@ -52,7 +53,6 @@ def command(model: Path, **given: Any) -> None:
     from remat_cli.actions.interrupts import listening
     from remat_cli.actions.shrinking.asked import ShrinkListeners, ShrinkQuestion
     from remat_cli.actions.shrinking.shrink import Shrinking, check_places, folder_for
-    from remat_cli.errors import NoPlan
     from remat_cli.saying.progress import Line
 
     asked = ShrinkQuestion(

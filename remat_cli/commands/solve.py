@@ -18,12 +18,15 @@ from remat_cli.commands import methods, options
 from remat_cli.commands.helping import MethodOption
 from remat_cli.commands.solve_answer import LatestPlan, Place, tell_answer, tell_nothing_yet
 from remat_cli.commands.solve_flags import ALL, limits_of, name_of, question_of, settled
+from remat_cli.errors import BadInput, Infeasible, NoPlan, NoSchedule, Usage, error_in
+from remat_cli.formats.kinds import FileKind, check_place
+from remat_cli.units import show_bytes
+from solvers.clock import Clock
+from solvers.problem import Limits, Status
 
 if TYPE_CHECKING:
     from remat_cli.actions.answering import WholeQuestion
     from remat_cli.actions.deadline import Deadline
-    from solvers.clock import Clock
-    from solvers.problem import Limits
 
 
 @click.command(cls=options.GroupedCommand)
@@ -107,7 +110,6 @@ def _asked(model: Path | None, given: Mapping[str, Any], clock: Clock) -> WholeQ
     """The question, of the model as it is read."""
     from remat_cli.actions.answering import WholeQuestion
     from remat_cli.actions.solving import budget_of
-    from remat_cli.errors import Usage
     from remat_cli.planning.loading import load_subject
     from remat_cli.planning.search.answer import find_solver
     from remat_cli.planning.search.so_far import SoFar
@@ -137,9 +139,7 @@ def _asked(model: Path | None, given: Mapping[str, Any], clock: Clock) -> WholeQ
 
 def _solve(asked: WholeQuestion, given: Mapping[str, Any], deadline: Deadline) -> None:
     from remat_cli.actions.answering import answer_whole
-    from remat_cli.errors import BadInput
     from remat_cli.formats import certificatefile
-    from remat_cli.formats.kinds import FileKind, check_place
     from remat_cli.planning.search.known import known_before
     from remat_cli.runtime.session import unknown_version
     from remat_cli.saying.progress import progress_line
@@ -174,11 +174,8 @@ def _solve(asked: WholeQuestion, given: Mapping[str, Any], deadline: Deadline) -
 def _compare(asked: WholeQuestion, given: Mapping[str, Any]) -> None:
     """Every method on the same question, as a table."""
     from remat_cli.actions.solving import budget_of, compare_methods
-    from remat_cli.errors import Infeasible, NoPlan, NoSchedule, error_in
     from remat_cli.saying import report
     from remat_cli.saying.progress import Line
-    from remat_cli.units import show_bytes
-    from solvers.problem import Status
 
     subject, budget = asked.subject, budget_of(asked.subject, asked.question)
     with Line(given["quiet"]) as line:

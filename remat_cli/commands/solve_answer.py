@@ -15,14 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from remat_cli.errors import NoPlan, RematError, error_in
+from solvers.clock import Clock
+from solvers.problem import Limits
+
 if TYPE_CHECKING:
     from remat_cli.actions.questions import Question
     from remat_cli.planning.search.answer import Answer
     from remat_cli.planning.search.so_far import SoFar
     from remat_cli.planning.subjects.subject import Subject
-    from solvers.clock import Clock
     from solvers.notes import Note
-    from solvers.problem import Limits
 
 WRITE_EVERY_SECONDS = 1.0  # an improving plan is written at most so often
 BUSY_SHARE = 0.5  # of the time on the wall that had a processor: below it, the machine is said to be busy
@@ -30,8 +32,6 @@ BUSY_SHARE = 0.5  # of the time on the wall that had a processor: below it, the 
 
 def tell_nothing_yet(given: Mapping[str, Any], clock: Clock) -> int:
     """The last words of a command that ended before there was a plan."""
-    from remat_cli.errors import NoPlan, error_in
-
     stopped = "interrupt" if clock.stopped() else "time"
     words = "interrupted before there was a plan"
     if stopped == "time":
@@ -78,8 +78,6 @@ class LatestPlan:
         self.at = -WRITE_EVERY_SECONDS
 
     def look(self) -> None:
-        from remat_cli.errors import RematError
-
         plan, now = self.known.plan, self.limits.clock.elapsed()
         if plan is None or plan is self.written or now - self.at <= WRITE_EVERY_SECONDS:
             return
@@ -90,7 +88,6 @@ class LatestPlan:
     def last_words(self) -> int:
         """What to say when the time is up in the middle of something; the exit code."""
         from remat_cli.actions.solving import best_by_now
-        from remat_cli.errors import NoPlan, RematError
 
         uncertified, code = self.known.found is not None and self.given["certificate"], 0
         if uncertified:  # of what was asked for there is a plan alone
@@ -111,7 +108,6 @@ class LatestPlan:
 def tell_answer(found: Answer, place: Place, given: Mapping[str, Any], notes: Sequence[str] = ()) -> None:
     """Write the plan and say what came of it; raise where there is none."""
     from remat_cli.actions.solving import refusal
-    from remat_cli.errors import error_in
     from remat_cli.notes.kinds import OF_ANY_MODEL, ROUTINE
     from remat_cli.notes.words import sentences
     from remat_cli.saying import refusals, report

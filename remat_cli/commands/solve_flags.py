@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from remat_cli.commands import methods
+from remat_cli.errors import Usage
 from remat_cli.model.sessions import STRICT
+from solvers.clock import Clock
+from solvers.problem import Limits
 from solvers.registry import DEFAULT
 
 if TYPE_CHECKING:
     from remat_cli.actions.questions import Question
-    from solvers.clock import Clock
-    from solvers.problem import Limits
 
 ALL = "all"  # stands for every method
 
@@ -29,7 +30,6 @@ def settled(parsed: Mapping[str, Any]) -> dict[str, Any]:
 def question_of(given: Mapping[str, Any]) -> Question:
     """What the command line asks, checked."""
     from remat_cli.actions.questions import ONLY_PEAK, Question
-    from remat_cli.errors import Usage
     from remat_cli.formats import planfile
 
     every, peak = given["method"] == ALL, given["minimize"] == "peak"
@@ -70,6 +70,4 @@ def name_of(given: Mapping[str, Any]) -> str:
 
 def limits_of(given: Mapping[str, Any], clock: Clock) -> Limits:
     """What the command line says of how long, how well and how loud."""
-    from solvers.problem import Limits
-
     return Limits(clock, given["gap"], given["seed"], verbose=given["verbose"] >= 2)

@@ -14,11 +14,14 @@ import click
 
 from remat_cli import usual
 from remat_cli.commands import methods, options
+from remat_cli.errors import BadInput, Infeasible, NoPlan, NoSchedule, error_in
+from remat_cli.formats.kinds import FileKind, check_place
+from remat_cli.planning.time_plan import ENDING_SHARE
+from solvers.problem import Limits, Status
 
 if TYPE_CHECKING:
     from remat_cli.actions.deadline import Deadline
     from remat_cli.actions.sweeping import SweepQuestion
-    from remat_cli.errors import NoSchedule
     from remat_cli.plans.points import Curve
 
 
@@ -86,9 +89,7 @@ def command(model: Path | None, **given: Any) -> None:
 def _swept(model: Path | None, asked: SweepQuestion, given: Mapping[str, Any], deadline: Deadline) -> Curve:
     from remat_cli.actions.sweeping import Sweep
     from remat_cli.planning.loading import load_subject
-    from remat_cli.planning.time_plan import ENDING_SHARE
     from remat_cli.saying.progress import Line, bar
-    from solvers.problem import Limits
 
     in_place = options.asked_in_place(given)
     subject = load_subject(model, given["costs"], dict(given["dims"]), asked.session, in_place=in_place)
@@ -109,8 +110,6 @@ def _swept(model: Path | None, asked: SweepQuestion, given: Mapping[str, Any], d
 
 def _check_places(model: Path | None, plot: Path | None, output: Path | None) -> None:
     """What is to be written can be, and is not over what is read."""
-    from remat_cli.errors import BadInput
-    from remat_cli.formats.kinds import FileKind, check_place
     from remat_cli.saying.pictures.canvas import check_picture
 
     if plot:
@@ -143,7 +142,6 @@ def _so_far(curve: Curve, given: Mapping[str, Any]) -> int:
 
 def _tell(curve: Curve, given: Mapping[str, Any]) -> NoSchedule | None:
     """Write the plans and the picture, and print the curve; what to end with, if there is no plan."""
-    from remat_cli.errors import error_in
     from remat_cli.formats.files import write_whole
     from remat_cli.notes.words import sentences
     from remat_cli.saying import curves
@@ -175,7 +173,6 @@ def _tell(curve: Curve, given: Mapping[str, Any]) -> NoSchedule | None:
 
 
 def _write_plans(curve: Curve, folder: Path) -> dict[tuple[str, int], str]:
-    from remat_cli.errors import BadInput
     from remat_cli.notes.words import sentences
     from remat_cli.plans.keeping import put
 
@@ -195,9 +192,6 @@ def _write_plans(curve: Curve, folder: Path) -> dict[tuple[str, int], str]:
 
 def _refusal(curve: Curve) -> NoSchedule | None:
     """A curve without a single point is no answer."""
-    from remat_cli.errors import Infeasible, NoPlan
-    from solvers.problem import Status
-
     if not any(point.found for point in curve.points):
         proved = all(point.status is Status.INFEASIBLE for point in curve.points)
         kind, why = (Infeasible, "proved: nothing fits") if proved else (NoPlan, "no plan was found within")

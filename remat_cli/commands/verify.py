@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remat_cli.commands import options
+from remat_cli.errors import error_in
+from remat_cli.formats.kinds import FileKind, check_place
 from solvers.clock import FOREVER_SECONDS, Clock
 
 if TYPE_CHECKING:
@@ -54,7 +56,6 @@ def command(plan: Path, model: Path | None, output: Path | None, as_json: bool, 
     """
     from remat_cli.actions import emitting
     from remat_cli.commands import verify_answer
-    from remat_cli.errors import error_in
     from remat_cli.formats.files import write_whole
     from remat_cli.plans.planned import load_planned
     from remat_cli.saying.progress import Line
@@ -96,7 +97,6 @@ def _verified(
     """
     from remat_cli.actions import emitting, verifying
     from remat_cli.checking.compare import Tolerance
-    from remat_cli.formats.kinds import FileKind, check_place
 
     emitting.graph_of(planned)
     rewritten = model or emitting.place_of(planned)

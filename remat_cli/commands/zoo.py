@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remat_cli.commands import options
+from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.onnx_graph.metadata import said_in
 
 if TYPE_CHECKING:
@@ -88,7 +89,6 @@ def command(
     if name is None or listing:
         return _list_networks({key: network.about for key, network in ZOO.items()}, as_json)
     from remat_cli.formats.files import write_whole
-    from remat_cli.formats.kinds import FileKind, check_place
     from remat_cli.zoo.build import describe
 
     path = output or Path(f"{name}.onnx")

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from shutil import get_terminal_size
 from types import TracebackType
 from typing import TextIO
 
@@ -30,6 +29,8 @@ def has_colors(stream: TextIO) -> bool:
 def clip(words: str, end: str = "") -> str:
     """As much of the words as fits in a row beside the end, because a wrapped line cannot be written over. One column
     stays empty, because some terminals wrap there."""
+    from shutil import get_terminal_size  # late: it brings all that compresses
+
     width = get_terminal_size().columns - 1 - len(end)
     return (words if len(words) <= width else words[: max(0, width - 3)] + "...") + end
 
