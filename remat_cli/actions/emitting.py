@@ -54,6 +54,12 @@ class Emitted:
     def model(self) -> onnx.ModelProto:
         return self.rewritten.model
 
+    @property
+    def promise(self) -> Promise:
+        """What the plan promises, with what its model is seen to need."""
+        figures = self.rewritten.promise
+        return replace(self.plan.recorded.promises, strict=figures.strict, default=figures.default)
+
     def before_by_default(self) -> int | None:
         """The live bytes of the original with default options, which are looked for here: few ask."""
         return target_of(DEFAULT).original(*_as_given(self.plan)).promise.default

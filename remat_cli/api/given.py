@@ -197,15 +197,11 @@ def memory_of(cache: bool, seconds: float) -> Memory | None:
     return user_memory(seconds) if switch(cache, "cache") else None
 
 
-def nobody(_: object) -> None:
-    return None
-
-
 def heard_by(report: Listener | None) -> Listener | Callable[[object], None]:
     """Who hears of what is found on the way."""
     if report is not None and not callable(report):
         raise Usage(f"report is a function of one argument, not {type(report).__name__}")
-    return report or nobody
+    return report or (lambda _: None)
 
 
 def pairs_of(in_place: Mapping[str, str] | bool | None) -> InPlace:

@@ -9,7 +9,6 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from time import monotonic, process_time
@@ -37,6 +36,7 @@ from remat_cli.results.memory import user_memory
 from remat_cli.results.store import Store, folder, key_of
 from remat_cli.results.versions import versions
 from remat_cli.saying.progress import SearchWords
+from remat_cli.saying.refusals import why_not
 from remat_cli.saying.report import as_object
 from remat_cli.units import show_time
 from solvers.clock import limited
@@ -142,7 +142,7 @@ def _solved(task: Task) -> Record:
             inputs = sorted({subject.path.parent / one.value for one in places_beside(subject.graph.model)})
             outputs += _emitted(task, planned, where / f"{task['stem']}.remat.onnx", result, inputs)
     else:
-        result["why"] = _why_not(found)
+        result["why"] = why_not(found)
     result["processor"] = round(process_time() - spent, 3)  # without the processes that verify
     return record_of(task, result, outputs, inputs, is_proved(found.status, found.method))
 
@@ -184,12 +184,6 @@ def _say(words: str) -> None:
     print(f"remat: {words}", file=sys.stderr, flush=True)
 
 
-def _why_not(found: Answer) -> str:
-    from remat_cli.saying.refusals import why_not
-
-    return why_not(found)
-
-
 def _emitted(task: Task, planned: Planned, model: Path, result: dict[str, Any], inputs: list[Path]) -> list[str]:
     """The rewritten model, checked against its plan if that is asked; it is kept only then if the check passes."""
     with _timed(result["seconds"], "emit"):
@@ -217,10 +211,8 @@ def _verified(
     if before is not None and isinstance(before.get("faults"), list):
         faults = [str(fault) for fault in before["faults"]]
     else:
-        figures = emitted.rewritten.promise
-        promise = replace(planned.recorded.promises, strict=figures.strict, default=figures.default)
         trial = verifying.Trial(seed=task["seed"], timeout=task["timeout"])
-        found = verifying.tried(planned, model, promise, trial)
+        found = verifying.tried(planned, model, emitted.promise, trial)
         faults = [*found.faults, *found.unknown]
         if not faults:
             store.keep(key, {"verified": task["title"], "versions": versions()}, {"faults": faults})

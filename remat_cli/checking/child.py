@@ -21,6 +21,7 @@ from profiles.system import let_go
 from remat_cli.checking.watch import MemoryWatch
 from remat_cli.checking.weight import mapped_now, resident, resident_now, resident_peak
 from remat_cli.fences import bind_to
+from remat_cli.formats import arrays
 from remat_cli.formats.declared import declared
 from remat_cli.formats.files import write_whole
 from remat_cli.model.sessions import KINDS, REMAT
@@ -115,9 +116,9 @@ def _carry_out(request: Request) -> Reply:
         if request.weigh:
             weighed = _race(session, request) if request.against else _weigh(session, request)
             return replace(weighed, loaded=loaded, loading=loading)
-        feeds = _feeds(request)
+        feeds = arrays.read(Path(request.feeds))
         for number in range(request.runs):
-            feeds = feeds if request.in_place else _feeds(request)
+            feeds = feeds if request.in_place else arrays.read(Path(request.feeds))
             _keep(_run(session, feeds, request), request, number)
     except failures as error:
         return Reply(failed=str(error))
@@ -128,7 +129,7 @@ def _carry_out(request: Request) -> Reply:
 
 def _weigh_on_device(request: Request, failures: tuple[type[Exception], ...]) -> Reply:
     """The device's memory beyond that before the session was made; weights and inputs are included."""
-    feeds = _feeds(request)
+    feeds = arrays.read(Path(request.feeds))
     with MemoryWatch() as watch:
         try:
             session = _as_users_make_it(request)
@@ -154,7 +155,7 @@ def _weigh(session: Any, request: Request) -> Reply:
 
     Weights in files of their own are mapped, and first read in a run. Who asks counts all weights already.
     """
-    feeds = _feeds(request)
+    feeds = arrays.read(Path(request.feeds))
     before, mapped = resident_now(), mapped_now()
     results: list[Any] = []
     for _ in range(request.runs):
@@ -170,7 +171,7 @@ def _race(session: Any, request: Request) -> Reply:
     from remat_cli.checking.racing import inside, race
 
     against = replace(request, model=request.against or "", placement=None, bound=False)
-    asked, feeds = (request, against), [_feeds(request), _feeds(request)]
+    asked, feeds = (request, against), [arrays.read(Path(request.feeds)), arrays.read(Path(request.feeds))]
 
     def runs(sessions: Sequence[Any]) -> list[Callable[[], object]]:
         return [partial(_run, *one) for one in zip(sessions, feeds, asked, strict=True)]
@@ -210,13 +211,6 @@ def _make_session(request: Request, options: Any) -> Any:
     return cuda.session(request.model, options, [PROVIDERS[request.provider]])
 
 
-def _feeds(request: Request) -> dict[str, Any]:
-    import numpy as np
-
-    with np.load(request.feeds) as stored:
-        return {name: stored[name] for name in stored.files}
-
-
 def _run(session: Any, feeds: dict[str, Any], request: Request) -> list[Any]:
     """The results, which the feeds of the next run have in them as far as that is asked."""
     names = [output.name for output in session.get_outputs()]
@@ -232,14 +226,9 @@ def _run(session: Any, feeds: dict[str, Any], request: Request) -> list[Any]:
 
 
 def _keep(results: list[Any], request: Request, number: int = 0) -> None:
-    import numpy as np
-
     if request.outputs:
-        with open(f"{request.outputs}.{number}", "wb") as file:
-            arrays: dict[str, Any] = {}
-            for place, result in enumerate(map(np.asarray, results)):  # objects are strings, which would be pickled
-                arrays[f"output_{place}"] = result.astype(str) if result.dtype == object else result
-            np.savez(file, **arrays)
+        named = {f"output_{place}": result for place, result in enumerate(results)}
+        arrays.write(named, Path(f"{request.outputs}.{number}"))
 
 
 def _kernels(trace: Path, provider: str) -> list[dict[str, Any]]:

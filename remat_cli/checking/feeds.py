@@ -15,6 +15,7 @@ import onnx
 from onnx import helper
 
 from remat_cli.errors import BadInput
+from remat_cli.formats import arrays
 from remat_cli.model.graph import Graph
 from remat_cli.model.semantics import draws_unseeded
 from remat_cli.onnx_graph.walk import nodes_within
@@ -47,8 +48,7 @@ def read_feeds(graph: Graph, path: Path) -> dict[str, Any]:
 def arrays_in(path: Path) -> dict[str, np.ndarray]:
     """The arrays in an .npz file, by name."""
     try:
-        with np.load(path) as stored:
-            return {name: stored[name] for name in stored.files}
+        return arrays.read(path)
     except OSError as error:
         raise BadInput(f"cannot read the feeds {path}: {error.strerror or error}") from error
     except (AttributeError, ValueError, BadZipFile) as error:
@@ -60,14 +60,14 @@ def hold_to_inputs(graph: Graph, found: Mapping[str, Any], where: str) -> dict[s
     missing = sorted(set(graph.inputs) - set(found))
     if missing:
         raise BadInput(f"{where}: there is no array for input '{missing[0]}'")
-    arrays = {name: np.asarray(found[name]) for name in graph.inputs}
-    for name, array in arrays.items():
+    held = {name: np.asarray(found[name]) for name in graph.inputs}
+    for name, array in held.items():
         value = graph.values[name]
         dtype = np.dtype(helper.tensor_dtype_to_np_dtype(value.dtype))
         if array.shape != value.shape or array.dtype != dtype:
             wanted = f"{dtype}{list(value.shape)}"
             raise BadInput(f"{where}: input '{name}' is {array.dtype}{list(array.shape)}, not {wanted}")
-    return arrays
+    return held
 
 
 SEED = 1

@@ -22,16 +22,13 @@ import numpy as np
 from remat_cli.checking.child import Reply, Request
 from remat_cli.checking.feeds import nudged
 from remat_cli.fences import own_environment
+from remat_cli.formats import arrays
 from remat_cli.formats.declared import declared
 from remat_cli.model.sessions import STRICT, Session
 from solvers.clock import FOREVER_SECONDS, Clock
 from solvers.placement.largest import Placement
 
 LONGEST_SECONDS = 1e6  # the longest timeout for a child: the operating system's calls take no much longer one
-
-
-def nobody(run: int, of: int, what: str) -> None:
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +54,7 @@ class Bench:
         provider: str,
         timeout: float,
         threads: int = 0,
-        report: Callable[[int, int, str], None] = nobody,
+        report: Callable[[int, int, str], None] = lambda *_: None,
         level: str = "all",
         clock: Clock = FOREVER,
     ) -> None:
@@ -130,18 +127,13 @@ class Bench:
         """The file of the feeds, which is written for the first run."""
         path = self.folder / "feeds.npz"
         if not path.is_file():
-            plain = {
-                name: array.astype(str) if array.dtype.kind == "O" else array for name, array in self.feeds.items()
-            }
-            with path.open("wb") as file:
-                np.savez(file, **plain)  # strings as Python objects could only be read by running code
+            arrays.write(self.feeds, path)
         return path
 
     def _nudged(self) -> Path:
         """A file of feeds that are moved in another way for each run."""
         path = self.folder / "nudged.npz"
-        with np.load(self._fed()) as stored, path.open("wb") as file:
-            np.savez(file, **nudged(stored, self.count))
+        arrays.write(nudged(arrays.read(self._fed()), self.count), path)
         return path
 
     def _carry_out(
@@ -182,11 +174,8 @@ class Bench:
 
     def results(self, outputs: str, runs: int = 1) -> list[np.ndarray]:
         """The results of each run, one after the other."""
-        found = []
-        for number in range(runs):
-            with np.load(self.folder / f"{outputs}.{number}") as stored:
-                found += [stored[f"output_{place}"] for place in range(len(stored.files))]
-        return found
+        every = [arrays.read(self.folder / f"{outputs}.{number}") for number in range(runs)]
+        return [found[f"output_{place}"] for found in every for place in range(len(found))]
 
 
 def _carry_out(request: Path, reply: Path, timeout: float) -> Reply:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from remat_cli.errors import BadInput
-from remat_cli.formats.spelling import Misspelt
+from remat_cli.formats.declared import Undeclared
 from remat_cli.model.problem_of import Named
 from remat_cli.reading import written_by_newer
 from solvers.methods.chains.chain import Chain
@@ -72,28 +72,28 @@ def problem_of_chain(data: Mapping[str, Any]) -> Named:
 def _lists(data: Mapping[str, Any]) -> dict[str, list[Any]]:
     if data.get("format", FORMAT) != FORMAT:
         newer = written_by_newer(data["format"], FORMAT)
-        raise Misspelt(newer or f"its format is {data['format']!r}, not {FORMAT!r}")
+        raise Undeclared(newer or f"its format is {data['format']!r}, not {FORMAT!r}")
     count = len(data["fw"]) if isinstance(data["fw"], list) else 0
     if not count:
-        raise Misspelt("the chain has no stages: fw is not a list of forward times")
+        raise Undeclared("the chain has no stages: fw is not a list of forward times")
     lists = {}
     for name in (*LISTS, *(("delta",) if "delta" in data else ())):
         lists[name] = _list(data, name, count + (name not in ("fw", "o_f")))
     if _is_no_number(data.get("resident", 0)):
-        raise Misspelt(f"resident is {data['resident']!r}, which is no size")
+        raise Undeclared(f"resident is {data['resident']!r}, which is no size")
     return lists
 
 
 def _list(data: Mapping[str, Any], name: str, count: int) -> list[Any]:
     found = data.get(name)
     if not isinstance(found, list):
-        raise Misspelt(f"the chain has no list {name!r}")
+        raise Undeclared(f"the chain has no list {name!r}")
     if len(found) == count - 1 and name == "o_b":  # the loss needs nothing besides
         found = [*found, 0]
     if len(found) != count:
-        raise Misspelt(f"{name} has {len(found)} entries, where a chain with that many forward times has {count}")
+        raise Undeclared(f"{name} has {len(found)} entries, where a chain with that many forward times has {count}")
     if wrong := [entry for entry in found if _is_no_number(entry)]:
-        raise Misspelt(f"{name} holds {wrong[0]!r}, which is no time or size")
+        raise Undeclared(f"{name} holds {wrong[0]!r}, which is no time or size")
     return found
 
 

@@ -20,7 +20,7 @@ from remat_cli.model.sessions import Session
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.results.answers import as_entry, comes_back, covers, from_entry
-from remat_cli.results.store import Damaged, Store, folder, key_of, nobody
+from remat_cli.results.store import Damaged, Store, folder, key_of
 from remat_cli.results.versions import versions
 from solvers.clock import FOREVER_SECONDS
 from solvers.problem import Limits
@@ -76,7 +76,7 @@ class Memory:
         return found
 
 
-def user_memory(seconds: float, force: bool = False, say: Callable[[str], None] = nobody) -> Memory:
+def user_memory(seconds: float, force: bool = False, say: Callable[[str], None] = lambda _: None) -> Memory:
     """What is kept in the user's folder, if anything is; `say` hears what is wrong with it."""
     return Memory(store=Store(folder(), say), seconds=seconds, force=force)
 

@@ -55,14 +55,10 @@ def key_of(asked: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(asked, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
-def nobody(_: str) -> None:
-    return None
-
-
 class Store:
     """`say` gets each message about a fault of the store, once."""
 
-    def __init__(self, place: Path | None, say: Callable[[str], None] = nobody) -> None:
+    def __init__(self, place: Path | None, say: Callable[[str], None] = lambda _: None) -> None:
         self.place = place
         self._say = say
         self._said: set[str] = set()

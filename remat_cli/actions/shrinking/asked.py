@@ -16,10 +16,6 @@ from remat_cli.usual import SLOWER
 MAX_SLOWER = parse_share(SLOWER)
 
 
-def nobody(_: object) -> None:
-    return None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShrinkQuestion:
     """`feeds`: inputs, or a file of them; by default random and valid. `slower`: the share of time that less memory may
@@ -41,5 +37,5 @@ class ShrinkQuestion:
 class ShrinkListeners:
     """`row` hears of each way as soon as it was tried, `doing` of what goes on."""
 
-    row: Callable[[TriedWay], object] = nobody
-    doing: Callable[[str], object] = nobody
+    row: Callable[[TriedWay], object] = lambda _: None
+    doing: Callable[[str], object] = lambda _: None

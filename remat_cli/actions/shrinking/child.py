@@ -15,7 +15,6 @@ from pathlib import Path
 from time import perf_counter_ns
 from typing import Any
 
-import numpy as np
 import onnxruntime
 
 from profiles.device import quiet_runtime
@@ -23,7 +22,7 @@ from profiles.running import failures
 from profiles.strict import strict_options
 from remat_cli.errors import RematError
 from remat_cli.fences import bind_to
-from remat_cli.formats import placesfile
+from remat_cli.formats import arrays, placesfile
 from remat_cli.runtime.c_session import c_options, learned_places
 from remat_cli.runtime.planned import PlannedSession
 from remat_cli.runtime.session import SILENT_LEVEL
@@ -40,8 +39,7 @@ class UserProgram:
         self.model, self.kind, self.threads = model, session, threads
         self.made: Any = None
         self.results: list[Any] = []
-        with np.load(feeds) as stored:
-            self.feeds = {name: stored[name] for name in stored.files}
+        self.feeds = arrays.read(Path(feeds))
         quiet_runtime()
         if session == PLANNED:
             import_module("remat_cli").session  # noqa: B018  what a program has imported
@@ -73,9 +71,7 @@ class UserProgram:
 
     def keep(self, path: str) -> dict[str, Any]:
         """Leave the results of the last run in a file."""
-        found = [np.asarray(result) for result in self.results]
-        with open(path, "wb") as file:
-            np.savez(file, *(one.astype(str) if one.dtype == object else one for one in found))
+        arrays.write({f"output_{place}": result for place, result in enumerate(self.results)}, Path(path))
         return {}
 
     def places(self) -> dict[str, Any]:

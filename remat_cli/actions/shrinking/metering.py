@@ -16,6 +16,7 @@ from profiles.device import find, free_memory
 from remat_cli.actions.shrinking.meter import Failed, MeteredProcess
 from remat_cli.actions.shrinking.truth import Witness
 from remat_cli.actions.shrinking.ways import Outputs, RunWay, TriedWay, compared, judged
+from remat_cli.formats import arrays
 from solvers.clock import Clock
 
 MOST_RUNS = 20  # after the first, which makes what later ones find
@@ -94,8 +95,7 @@ class WayTrials:
     def _results(self, program: MeteredProcess) -> list[np.ndarray]:
         path = self.folder / "outputs.npz"
         program.keep(path)
-        with np.load(path) as stored:
-            return [stored[name] for name in stored.files]
+        return list(arrays.read(path).values())
 
     def _in_turns(self, program: MeteredProcess, found: TriedWay, clock: Clock) -> int:
         """ns of its run, by how it compares with the first way at the same time: of each two runs, one after another,

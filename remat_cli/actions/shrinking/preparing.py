@@ -21,6 +21,7 @@ from remat_cli.actions.shrinking.asked import ShrinkQuestion
 from remat_cli.actions.shrinking.free import freed
 from remat_cli.checking import feeds as feeding
 from remat_cli.errors import BadInput, Usage
+from remat_cli.formats.arrays import write as write_arrays
 from remat_cli.formats.files import write_whole
 from remat_cli.ingest import ingest
 from remat_cli.ingest.shapes import UnknownSize
@@ -67,10 +68,7 @@ def prepare(model: Path, asked: ShrinkQuestion, folder: Path) -> Prepared:
 
 def _stored(given: Mapping[str, Any], folder: Path) -> Path:
     feeds = folder / FEEDS
-    with feeds.open("wb") as file:
-        np.savez(
-            file, **{name: array.astype(str) if array.dtype.kind == "O" else array for name, array in given.items()}
-        )
+    write_arrays(given, feeds)
     return feeds
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
 from onnx import TensorProto, numpy_helper
 
 from remat_cli.actions.shrinking.child import LEAN, STRICT
+from remat_cli.formats import arrays
 from remat_cli.formats.files import write_whole
 from remat_cli.model.graph import Graph
 from remat_cli.onnx_graph.stored import bring_in, tensors
@@ -71,9 +71,7 @@ def witness(given: Path, graph: Graph | None, feeds: Path, folder: Path) -> Witn
     if graph is None or not computes_short(graph):
         return Witness(given, STRICT, feeds)
     model, inputs = folder / WIDE, folder / WIDE_FEEDS
-    with np.load(feeds) as stored, inputs.open("wb") as file:
-        arrays: dict[str, Any] = feeds_in_32_bits(dict(stored))
-        np.savez(file, **arrays)
+    arrays.write(feeds_in_32_bits(arrays.read(feeds)), inputs)
     write_whole(model, in_32_bits(graph.model).SerializeToString())
     return Witness(model, LEAN, inputs)
 

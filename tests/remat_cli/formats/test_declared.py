@@ -33,12 +33,12 @@ def test_what_is_declared_comes_out() -> None:
     [
         ([], "it is not an object"),
         ({}, "'first' is missing"),
-        ({"first": {"size": True}}, "'first.size' is of the wrong type"),
-        ({"first": {"size": 1.0}}, "'first.size' is of the wrong type"),
+        ({"first": {"size": True}}, "'first.size' is of the wrong type: True"),
+        ({"first": {"size": 1.0}}, "'first.size' is of the wrong type: 1.0"),
         ({"first": {"size": 1, "share": float("nan")}}, "'first.share' is nan"),
         ({"first": {"size": 1}, "rest": {}}, "'rest' is not a list"),
-        ({"first": {"size": 1}, "rest": [7]}, "'rest[0]' is of the wrong type"),
-        ({"first": {"size": 1}, "sizes": {"a": "b"}}, "'sizes['a']' is of the wrong type"),
+        ({"first": {"size": 1}, "rest": [7]}, "'rest[0]' is of the wrong type: 7"),
+        ({"first": {"size": 1}, "sizes": {"a": "b"}}, "'sizes['a']' is of the wrong type: 'b'"),
     ],
 )
 def test_what_is_something_else_is_refused_with_its_place(given: Any, says: str) -> None:

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remat_cli.errors import BadInput
-from remat_cli.formats.problemfile import dumps, loads, read, write
-from remat_cli.formats.spelling import spell_value
+from remat_cli.formats.problemfile import dumps, loads, read, spelled, write
 from remat_cli.model.problem_of import Named
 from remat_cli.planning.loading import load_subject
 from solvers.faults import faults
@@ -64,7 +63,7 @@ class Later:
 
 def test_a_type_that_files_cannot_say_is_no_silent_loss() -> None:
     with pytest.raises(NotImplementedError, match="float"):
-        spell_value(get_type_hints(Later)["share"], 0.5, ())
+        spelled(get_type_hints(Later)["share"], 0.5, ())
 
 
 @pytest.mark.parametrize("name", ["torch_gpt2_eager.onnx", "torch_cnn.onnx", "ort_mlp.onnx"])
