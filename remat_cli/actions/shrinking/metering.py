@@ -4,7 +4,7 @@ it is."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from statistics import median
@@ -14,8 +14,7 @@ import numpy as np
 
 from profiles.device import find, free_memory
 from remat_cli.actions.shrinking.meter import Failed, MeteredProcess
-from remat_cli.actions.shrinking.truth import Witness
-from remat_cli.actions.shrinking.ways import Outputs, RunWay, TriedWay, compared, judged
+from remat_cli.actions.shrinking.ways import Outputs, RunWay, SessionOf, TriedWay, compared, judged
 from remat_cli.formats import arrays
 from solvers.clock import Clock
 
@@ -25,21 +24,12 @@ SLOW_NS = 10_000_000_000  # runs that take longer are not made in turns, which w
 ROOM = 1.2  # times what the first way holds must be free, where it runs beside another
 
 
-@dataclass(frozen=True, slots=True)
-class SessionOf:
-    """A file to run, in which kind of session (of `child`), and with how many threads of one op; 0: all cores."""
-
-    model: Path
-    session: str
-    threads: int = 0
-
-
 class WayTrials:
     """`feeds`: the file of the inputs. The first way that is tried is the one that all others are held against: to its
     outputs, and to its time, in turns, so that whatever else this machine does meets both, if it is not slow.
     `witness`: makes what says how the model rounds."""
 
-    def __init__(self, feeds: Path, folder: Path, witness: Callable[[], Witness]) -> None:
+    def __init__(self, feeds: Path, folder: Path, witness: Callable[[], SessionOf]) -> None:
         self.feeds, self.folder, self.witness = feeds, folder, cache(witness)
         self.first: tuple[SessionOf, TriedWay] | None = None
         self.right: list[np.ndarray] = []
@@ -71,26 +61,25 @@ class WayTrials:
         found = compared(self.right, results)
         if found.near:
             return found
-        if self.true is None:
-            other = self.witness()
-            try:
-                with MeteredProcess(other.model, other.session, other.feeds, clock) as program:
-                    program.make()
-                    program.run()
-                    self.true = self._results(program)
-            except Failed:
-                return found
+        try:
+            self.true = self.true or self._once(self.witness(), clock)
+        except Failed:
+            return found
         return judged(found, self.true, self.right, results)
 
     def is_same(self, run: SessionOf, clock: Clock) -> bool:
         """Whether a run gives the bits of the first way."""
         try:
-            with MeteredProcess(run.model, run.session, self.feeds, clock, run.threads) as program:
-                program.make()
-                program.run()
-                return compared(self.right, self._results(program)).same
+            return compared(self.right, self._once(run, clock)).same
         except Failed:
             return False
+
+    def _once(self, run: SessionOf, clock: Clock) -> list[np.ndarray]:
+        """The outputs of a run. Raises Failed."""
+        with MeteredProcess(run.model, run.session, run.feeds or self.feeds, clock, run.threads) as program:
+            program.make()
+            program.run()
+            return self._results(program)
 
     def _results(self, program: MeteredProcess) -> list[np.ndarray]:
         path = self.folder / "outputs.npz"

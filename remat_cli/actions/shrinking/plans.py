@@ -28,9 +28,8 @@ from remat_cli.actions.shrinking.child import IN_C, PLANNED, STRICT
 from remat_cli.actions.shrinking.child import LEAN as LEAN_SESSION
 from remat_cli.actions.shrinking.free import freed
 from remat_cli.actions.shrinking.meter import MeteredProcess
-from remat_cli.actions.shrinking.metering import SessionOf
 from remat_cli.actions.shrinking.norms import written_out
-from remat_cli.actions.shrinking.ways import LEAN, PYTHON, C
+from remat_cli.actions.shrinking.ways import LEAN, PYTHON, C, SessionOf
 from remat_cli.checking.feeds import arrays_in
 from remat_cli.formats import placesfile, planfile
 from remat_cli.formats.files import write_whole

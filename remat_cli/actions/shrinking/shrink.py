@@ -23,7 +23,7 @@ from remat_cli.actions.shrinking.child import STOCK as STOCK_SESSION
 from remat_cli.actions.shrinking.child import STRICT
 from remat_cli.actions.shrinking.choosing import Recommended, choose
 from remat_cli.actions.shrinking.meter import Failed
-from remat_cli.actions.shrinking.metering import SLOW_NS, SessionOf, WayTrials
+from remat_cli.actions.shrinking.metering import SLOW_NS, WayTrials
 from remat_cli.actions.shrinking.plans import (
     Free,
     Wanted,
@@ -40,7 +40,7 @@ from remat_cli.actions.shrinking.plans import (
 from remat_cli.actions.shrinking.preparing import fused, prepare
 from remat_cli.actions.shrinking.sizes import check_sizes, judged_at, words_of, wrong_at
 from remat_cli.actions.shrinking.truth import witness
-from remat_cli.actions.shrinking.ways import AS_IT_IS, LEAN, PYTHON, C, RunWay, TriedWay
+from remat_cli.actions.shrinking.ways import AS_IT_IS, LEAN, PYTHON, C, RunWay, SessionOf, TriedWay
 from remat_cli.errors import BadInput, InTheWay, RematError
 from remat_cli.formats import placesfile
 from remat_cli.formats.kinds import FileKind, check_place

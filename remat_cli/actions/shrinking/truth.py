@@ -6,7 +6,6 @@ Invariant: weights and inputs keep their numbers. A model of 16 bits is computed
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ import onnx
 from onnx import TensorProto, numpy_helper
 
 from remat_cli.actions.shrinking.child import LEAN, STRICT
+from remat_cli.actions.shrinking.ways import SessionOf
 from remat_cli.formats import arrays
 from remat_cli.formats.files import write_whole
 from remat_cli.model.graph import Graph
@@ -57,23 +57,14 @@ def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
             yield from _graphs(inner)
 
 
-@dataclass(frozen=True, slots=True)
-class Witness:
-    """A file to run in that kind of session (of `child`), on the inputs in a file."""
-
-    model: Path
-    session: str
-    feeds: Path
-
-
-def witness(given: Path, graph: Graph | None, feeds: Path, folder: Path) -> Witness:
+def witness(given: Path, graph: Graph | None, feeds: Path, folder: Path) -> SessionOf:
     """What says how a model rounds."""
     if graph is None or not computes_short(graph):
-        return Witness(given, STRICT, feeds)
+        return SessionOf(given, STRICT)
     model, inputs = folder / WIDE, folder / WIDE_FEEDS
     arrays.write(feeds_in_32_bits(arrays.read(feeds)), inputs)
     write_whole(model, in_32_bits(graph.model).SerializeToString())
-    return Witness(model, LEAN, inputs)
+    return SessionOf(model, LEAN, feeds=inputs)
 
 
 def feeds_in_32_bits(feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
