@@ -86,15 +86,8 @@ PLACES = {
     **{name: f"remat_cli.api.{room}" for room, names in ROOMS.items() for name in names},
     **dict.fromkeys(
         (
-            "RematError",
-            "Usage",
-            "BadInput",
-            "Infeasible",
-            "NoPlan",
-            "Interrupted",
-            "Mismatch",
-            "RematWarning",
-            "Unfinished",
+            *("RematError", "Usage", "BadInput", "Infeasible", "NoPlan", "Interrupted", "Mismatch"),
+            *("RematWarning", "Unfinished"),
         ),
         "remat_cli.errors",
     ),

@@ -45,19 +45,8 @@ from solvers.problem import Limits, Progress
 KEPT_MODELS = 2  # models that are kept in memory between jobs
 TOLD_FIELDS = (  # the fields of `solve`'s answer in a job's result
     *("status", "method", "budget", "peak", "cost", "baseline_peak", "baseline_cost", "overhead", "bound"),
-    *(
-        "bound_any_order",
-        "gap",
-        "session",
-        "runtime",
-        "live",
-        "arena",
-        "default_arena",
-        "session_itself",
-        "stopped",
-        "made_by",
-        "notes",
-    ),
+    *("bound_any_order", "gap", "session", "runtime", "live", "arena", "default_arena", "session_itself"),
+    *("stopped", "made_by", "notes"),
 )
 Seconds = dict[str, float]
 

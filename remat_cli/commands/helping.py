@@ -16,17 +16,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("--in-place", "--no-in-place", "--train", "--provider"),
     ),
     "Loss and optimizer": (
-        *(
-            "--grad",
-            "--loss",
-            "--logits",
-            "--class-axis",
-            "--outputs",
-            "--optimizer",
-            "--learning-rate",
-            "--weight-decay",
-            "--betas",
-        ),
+        *("--grad", "--loss", "--logits", "--class-axis", "--outputs", "--optimizer", "--learning-rate"),
+        *("--weight-decay", "--betas"),
         *("--eps", "--momentum", "--clip", "--group", "--schedule", "--precision"),
     ),
     "Question": (

@@ -14,17 +14,8 @@ import onnx
 
 from remat_cli.ingest.typed_node import Rule, Type, TypedNode, Types, like, shape_from
 
-BOOL, INT32, INT64, UINT32, FLOAT = (
-    onnx.TensorProto.BOOL,
-    onnx.TensorProto.INT32,
-    onnx.TensorProto.INT64,
-    onnx.TensorProto.UINT32,
-    onnx.TensorProto.FLOAT,
-)
-
-
-def _conv_grad(call: TypedNode) -> Types:
-    return [call.like(1), call.like(2), (call.dtype(1), call.shape(2)[:1])]
+BOOL, FLOAT = onnx.TensorProto.BOOL, onnx.TensorProto.FLOAT
+INT32, INT64, UINT32 = onnx.TensorProto.INT32, onnx.TensorProto.INT64, onnx.TensorProto.UINT32
 
 
 def _conv_transpose_grad(call: TypedNode) -> Types:
@@ -195,82 +186,63 @@ ALIASES: dict[str, tuple[str, int]] = {
     "ReduceSumTraining": ("ReduceSum", 2),
 }
 
+# Ops that make one value of the type and shape of their first input, and of their second.
+LIKE_FIRST = """
+    BiasAdd BiasFastGeluGrad_dX BiasGelu BiasGeluGrad_dX BiasSoftmax BitmaskDropoutGrad DropoutGrad FakeQuantGrad
+    FastGelu FastGeluGrad Gelu GeluGrad InPlaceAccumulator LeakyReluGrad LogSoftmaxGrad LogSoftmaxGrad_13
+    MeanVarianceNormalization QuickGelu QuickGeluGrad ReluGrad ReshapeGrad Scale SigmoidGrad SinGrad SoftmaxGrad
+    SoftmaxGrad_13 TanhGrad ZeroGradient
+"""
+LIKE_SECOND = """
+    ResizeGrad SoftmaxCrossEntropyGrad SoftmaxCrossEntropyLossGrad SoftmaxCrossEntropyLossInternalGrad
+    SparseSoftmaxCrossEntropyGrad
+"""
+
 RULES: dict[str, Rule] = {
+    **dict.fromkeys(LIKE_FIRST.split(), like(0)),
+    **dict.fromkeys(LIKE_SECOND.split(), like(1)),
     "AdamOptimizer": like(1, 4, 5, 2, 3, 6),
     "Attention": _attention,
     "AveragePoolGrad": _average_pool_grad,
     "BatchNormInternal": like(0, 3, 4, 3, 3),
     "BatchNormalizationGrad": like(1, 2, 2),
-    "BiasAdd": like(0),
     "BiasDropout": lambda call: [call.like(0), (BOOL, call.shape(0))],
-    "BiasFastGeluGrad_dX": like(0),
-    "BiasGelu": like(0),
-    "BiasGeluGrad_dX": like(0),
-    "BiasSoftmax": like(0),
     "BitmaskBiasDropout": lambda call: [call.like(0), _bitmask(call)],
     "BitmaskDropout": lambda call: [call.like(0), _bitmask(call)],
-    "BitmaskDropoutGrad": like(0),
     "BroadcastGradientArgs": _broadcast_gradient_args,
     "ConcatTraining": _concat_training,
-    "ConvGrad": _conv_grad,
+    "ConvGrad": lambda call: [call.like(1), call.like(2), (call.dtype(1), call.shape(2)[:1])],
     "ConvTransposeGrad": _conv_transpose_grad,
     "DivGrad": like(1, 2),
-    "DropoutGrad": like(0),
     "EmbedLayerNormalization": _embed_layer_norm,
     "FakeQuant": lambda call: [call.like(0), (BOOL, call.shape(0))],
-    "FakeQuantGrad": like(0),
-    "FastGelu": like(0),
-    "FastGeluGrad": like(0),
     "FusedMatMul": _fused_matmul,
     "GatherElementsGrad": shape_from(1, 0),
     "GatherGrad": shape_from(0, 2),
     "GatherNDGrad": shape_from(0, 2),
-    "Gelu": like(0),
-    "GeluGrad": like(0),
     "Group": lambda _: [(BOOL, ())],
-    "InPlaceAccumulator": like(0),
     "InPlaceAccumulatorV2": lambda call: [FLAG, call.like(0)],
     "InvertibleLayerNormalizationGrad": like(0, 2, 2),
     "IsAllFinite": lambda _: [(BOOL, ())],
     "IsFinite": lambda call: [(BOOL, call.shape(0))],
     "LayerNormalizationGrad": like(1, 2, 2),
-    "LeakyReluGrad": like(0),
-    "LogSoftmaxGrad": like(0),
-    "LogSoftmaxGrad_13": like(0),
     "MaxPoolGrad": _max_pool_grad,
-    "MeanVarianceNormalization": like(0),
     "MixedPrecisionScale": _mixed_precision_scale,
     "MultiHeadAttention": _multi_head_attention,
-    "QuickGelu": like(0),
-    "QuickGeluGrad": like(0),
     "ReduceAllL2": lambda _: [(FLOAT, ())],
-    "ReluGrad": like(0),
     "ReorderInput": _reorder_input,
     "ReorderOutput": _reorder_output,
-    "ReshapeGrad": like(0),
-    "ResizeGrad": like(1),
-    "Scale": like(0),
     "SGDOptimizer": like(1, 2),
-    "SigmoidGrad": like(0),
     "SimplifiedLayerNormalization": _layer_norm(1),
     "SimplifiedLayerNormalizationGrad": like(1, 2),
-    "SinGrad": like(0),
     "SkipLayerNormalization": _skip_layer_norm,
     "SkipSimplifiedLayerNormalization": _skip_layer_norm,
     "SliceGrad": shape_from(1, 0),
     "SoftmaxCrossEntropy": lambda call: [(call.dtype(0), ()), call.like(0)],
-    "SoftmaxCrossEntropyGrad": like(1),
-    "SoftmaxCrossEntropyLossGrad": like(1),
     "SoftmaxCrossEntropyLossInternal": _loss,
-    "SoftmaxCrossEntropyLossInternalGrad": like(1),
-    "SoftmaxGrad": like(0),
-    "SoftmaxGrad_13": like(0),
     "SparseSoftmaxCrossEntropy": _loss,
-    "SparseSoftmaxCrossEntropyGrad": like(1),
     "SplitTraining": _split_training,
-    "TanhGrad": like(0),
     "TransposeMatMul": _fused_matmul,
     "Upsample": _upsample,
     "YieldOp": _yield,
-    "ZeroGradient": like(0),
 }

@@ -15,22 +15,8 @@ import onnx
 from remat_cli.onnx_graph.attributes import attribute
 
 NEVER = (
-    "Acos",
-    "Acosh",
-    "Asin",
-    "Asinh",
-    "Atan",
-    "Atanh",
-    "Celu",
-    "Cosh",
-    "Det",
-    "Hardmax",
-    "MaxUnpool",
-    "Mean",
-    "MeanVarianceNormalization",
-    "Sinh",
-    "Tan",
-    "Unique",
+    *("Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Celu", "Cosh", "Det", "Hardmax", "MaxUnpool", "Mean"),
+    *("MeanVarianceNormalization", "Sinh", "Tan", "Unique"),
 )
 FROM_OPSET = dict.fromkeys(("Elu", "InstanceNormalization", "MaxPool", "Selu", "ThresholdedRelu"), 22)
 GRANULE = 2 << 20  # bytes: the driver gives a block of half of it or more whole granules; seen on an H100

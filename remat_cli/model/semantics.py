@@ -64,67 +64,29 @@ GIVEN_BACK_BYTES = 32 << 20
 # Standard functions without a kernel in ONNX Runtime, which replaces them by their bodies before it decides on an
 # order: the body's nodes come last in line, and the order of the file is lost.
 EXPANDED = {
-    "Bernoulli",
-    "CastLike",
-    "CenterCropPad",
-    "GroupNormalization",
-    "HardSwish",
-    "Mish",
-    "NegativeLogLikelihoodLoss",
-    "SoftmaxCrossEntropyLoss",
-    "Swish",
+    *("Bernoulli", "CastLike", "CenterCropPad", "GroupNormalization", "HardSwish", "Mish"),
+    *("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss", "Swish"),
 }
 
 # Each kernel has its own generator, which goes on from run to run: with a `seed`, copies of an op draw the same numbers
 # in every run; without one, never.
 RANDOM = {
-    "Bernoulli",
-    "BiasDropout",
-    "BitmaskBiasDropout",
-    "BitmaskDropout",
-    "Dropout",
-    "Multinomial",
-    "RandomNormal",
-    "RandomNormalLike",
-    "RandomUniform",
-    "RandomUniformLike",
+    *("Bernoulli", "BiasDropout", "BitmaskBiasDropout", "BitmaskDropout", "Dropout", "Multinomial", "RandomNormal"),
+    *("RandomNormalLike", "RandomUniform", "RandomUniformLike"),
 }
 
 # Ops that change something beyond their outputs: buffers they are given, or the world.
 EFFECTS = {
-    "AdamOptimizer",
-    "AdamWOptimizer",
-    "InPlaceAccumulator",
-    "InPlaceAccumulatorV2",
-    "LambOptimizer",
-    "NcclAllGather",
-    "NcclAllReduce",
-    "NcclReduceScatter",
-    "PythonOp",
-    "PythonOpGrad",
-    "RecordEvent",
-    "Recv",
-    "Send",
-    "SGDOptimizer",
-    "SGDOptimizerV2",
-    "WaitEvent",
-    "YieldOp",
-    "ZeroGradient",
+    *("AdamOptimizer", "AdamWOptimizer", "InPlaceAccumulator", "InPlaceAccumulatorV2", "LambOptimizer"),
+    *("NcclAllGather", "NcclAllReduce", "NcclReduceScatter", "PythonOp", "PythonOpGrad", "RecordEvent", "Recv"),
+    *("Send", "SGDOptimizer", "SGDOptimizerV2", "WaitEvent", "YieldOp", "ZeroGradient"),
 }
 
 PURE_DOMAINS = {STANDARD, MICROSOFT, "ai.onnx.ml", "ai.onnx.preview", "com.microsoft.nchwc", "org.pytorch.aten"}
 
 TRAINING_BUILD = EFFECTS | {
-    "BatchNormInternal",
-    "BitmaskDropout",
-    "BroadcastGradientArgs",
-    "ConcatTraining",
-    "MixedPrecisionScale",
-    "ReduceAllL2",
-    "ReduceSumTraining",
-    "Scale",
-    "SoftmaxCrossEntropyLossInternal",
-    "SplitTraining",
+    *("BatchNormInternal", "BitmaskDropout", "BroadcastGradientArgs", "ConcatTraining", "MixedPrecisionScale"),
+    *("ReduceAllL2", "ReduceSumTraining", "Scale", "SoftmaxCrossEntropyLossInternal", "SplitTraining"),
 }
 
 # Outputs of contrib and training ops that can be left out, by index.

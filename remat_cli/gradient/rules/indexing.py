@@ -44,10 +44,6 @@ def _single(x: Tensor, dy: Tensor, axis: int, place: int) -> Tensor:
     return dy.reshape(*x.shape[:axis], 1, *x.shape[axis + 1 :]).pad(before, after)
 
 
-def _gather_elements(op: Taped, dy: Tensor) -> Tensor:
-    return _put(op.x.zeros(*op.x.shape), op.input(1), dy, op.get("axis", 0))
-
-
 def _put(zeros: Tensor, indices: Tensor, dy: Tensor, axis: int) -> Tensor:
     return dy.tape.op("ScatterElements", zeros, indices, dy, axis=axis, reduction="add")
 
@@ -91,16 +87,12 @@ def _top_k(op: Taped, dy: Tensor | None, *_: Any) -> Tensor | None:
     return _put(op.x.zeros(*op.x.shape), op.output(1), dy, op.get("axis", -1)) if dy else None
 
 
-def _trilu(op: Taped, dy: Tensor) -> Tensor:
-    return op.tape.op("Trilu", dy, op.optional(1), upper=op.get("upper", 1))
-
-
 RULES: dict[str, Any] = {
     "Gather": _gather,
-    "GatherElements": _gather_elements,
+    "GatherElements": lambda op, dy: _put(op.x.zeros(*op.x.shape), op.input(1), dy, op.get("axis", 0)),
     "GatherND": _gather_nd,
     "ScatterElements": _scatter_elements,
     "ScatterND": _scatter_nd,
     "TopK": _top_k,
-    "Trilu": _trilu,
+    "Trilu": lambda op, dy: op.tape.op("Trilu", dy, op.optional(1), upper=op.get("upper", 1)),
 }

@@ -82,10 +82,6 @@ def _cast(op: Taped, dy: Tensor) -> Tensor | None:
     return dy.cast(op.x.dtype) if op.x.dtype in FLOATS else None
 
 
-def _relu(op: Taped, dy: Tensor) -> Tensor:
-    return dy * (op.y > 0.0).cast(dy.dtype)  # on CPU a third of the time of Where or Sign
-
-
 def _leaky(op: Taped, dy: Tensor) -> Tensor:
     alpha = op.get("alpha", 0.01)
     positive = (op.y if alpha > 0 else op.x) > 0.0
@@ -107,15 +103,6 @@ def _elu(op: Taped, dy: Tensor) -> Tensor:
 def _selu(op: Taped, dy: Tensor) -> Tensor:
     alpha, gamma = op.get("alpha", 1.67326319217681884765625), op.get("gamma", 1.05070102214813232421875)
     return (op.x > 0.0).where(dy * gamma, dy * (op.y + alpha * gamma))
-
-
-def _celu(op: Taped, dy: Tensor) -> Tensor:
-    return (op.x > 0.0).where(dy, dy * (op.y / op.get("alpha", 1.0) + 1.0))
-
-
-def _threshold(op: Taped, dy: Tensor) -> Tensor:
-    alpha: float = op.get("alpha", 1.0)
-    return (op.x > alpha).where(dy, 0.0)
 
 
 def _hard_sigmoid(op: Taped, dy: Tensor) -> Tensor:
@@ -157,10 +144,6 @@ def _gelu(op: Taped, dy: Tensor) -> Tensor:
     return dy * (share + x * bell)
 
 
-def _erf(op: Taped, dy: Tensor) -> Tensor:
-    return dy * (-(op.x * op.x)).apply("Exp") * (2 / math.sqrt(math.pi))
-
-
 def _root(op: Taped, sign: float) -> Tensor:
     """sqrt(1 + sign * x * x)"""
     square = op.x * op.x
@@ -190,13 +173,13 @@ RULES: dict[str, Any] = {
     "Log": lambda op, dy: dy / op.x,
     "Sqrt": lambda op, dy: dy * 0.5 / op.y,
     "Reciprocal": lambda op, dy: -(dy * op.y * op.y),
-    "Relu": _relu,
+    "Relu": lambda op, dy: dy * (op.y > 0.0).cast(dy.dtype),  # on CPU a third of the time of Where or Sign
     "LeakyRelu": _leaky,
     "PRelu": _prelu,
     "Elu": _elu,
     "Selu": _selu,
-    "Celu": _celu,
-    "ThresholdedRelu": _threshold,
+    "Celu": lambda op, dy: (op.x > 0.0).where(dy, dy * (op.y / op.get("alpha", 1.0) + 1.0)),
+    "ThresholdedRelu": lambda op, dy: (op.x > op.get("alpha", 1.0)).where(dy, 0.0),
     "Sigmoid": lambda op, dy: dy * (op.y * (1.0 - op.y)),
     "HardSigmoid": _hard_sigmoid,
     "HardSwish": _hard_swish,
@@ -205,7 +188,7 @@ RULES: dict[str, Any] = {
     "Softplus": lambda op, dy: dy * op.x.apply("Sigmoid"),
     "Softsign": _softsign,
     "Gelu": _gelu,
-    "Erf": _erf,
+    "Erf": lambda op, dy: dy * (-(op.x * op.x)).apply("Exp") * (2 / math.sqrt(math.pi)),
     "Tanh": lambda op, dy: dy * (1.0 - op.y * op.y),
     "Sin": lambda op, dy: dy * op.x.apply("Cos"),
     "Cos": lambda op, dy: -(dy * op.x.apply("Sin")),

@@ -84,14 +84,10 @@ def _global_max(op: Taped, dy: Tensor) -> Tensor:
     return op.tape.op("ScatterElements", zeros, first, dy.reshape(*first.shape), axis=2).reshape(*op.x.shape)
 
 
-def _global_average(op: Taped, dy: Tensor) -> Tensor:
-    return (dy * (1 / math.prod(op.x.shape[2:]))).expand(*op.x.shape)
-
-
 RULES: dict[str, Any] = {
     "MaxPool": _max_pool,
     "MaxUnpool": _max_unpool,
     "AveragePool": _average_pool,
     "GlobalMaxPool": _global_max,
-    "GlobalAveragePool": _global_average,
+    "GlobalAveragePool": lambda op, dy: (dy * (1 / math.prod(op.x.shape[2:]))).expand(*op.x.shape),
 }

@@ -29,10 +29,6 @@ def _keep_axes(op: Taped, tensor: Tensor) -> Tensor:
     return tensor.reshape(*(1 if axis in axes else size for axis, size in enumerate(op.x.shape)))
 
 
-def _sum(op: Taped, dy: Tensor) -> Tensor:
-    return _keep_axes(op, dy).expand(*op.x.shape)
-
-
 def _mean(op: Taped, dy: Tensor) -> Tensor:
     return (_keep_axes(op, dy) * (1 / math.prod(op.x.shape[axis] for axis in axes_of(op)))).expand(*op.x.shape)
 
@@ -60,17 +56,13 @@ def _l2(op: Taped, dy: Tensor) -> Tensor:
     return op.x * scaled
 
 
-def _log_sum_exp(op: Taped, dy: Tensor) -> Tensor:
-    return (op.x - _keep_axes(op, op.y)).apply("Exp") * _keep_axes(op, dy)
-
-
 def _cumsum(op: Taped, dy: Tensor) -> Tensor:
     backwards = 1 - op.get("reverse", 0)
     return op.tape.op("CumSum", dy, op.input(1), exclusive=op.get("exclusive", 0), reverse=backwards)
 
 
 RULES: dict[str, Any] = {
-    "ReduceSum": _sum,
+    "ReduceSum": lambda op, dy: _keep_axes(op, dy).expand(*op.x.shape),
     "ReduceMean": _mean,
     "ReduceMax": _extreme,
     "ReduceMin": _extreme,
@@ -79,6 +71,6 @@ RULES: dict[str, Any] = {
     "ReduceL2": _l2,
     "ReduceSumSquare": lambda op, dy: op.x * (_keep_axes(op, dy) * 2.0),
     "ReduceLogSum": lambda op, dy: (_keep_axes(op, dy) / _keep_axes(op, op.y).apply("Exp")).expand(*op.x.shape),
-    "ReduceLogSumExp": _log_sum_exp,
+    "ReduceLogSumExp": lambda op, dy: (op.x - _keep_axes(op, op.y)).apply("Exp") * _keep_axes(op, dy),
     "CumSum": _cumsum,
 }

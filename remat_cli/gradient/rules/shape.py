@@ -14,10 +14,6 @@ from remat_cli.gradient.tape import Taped
 from remat_cli.gradient.tensor import Tensor
 
 
-def _back(op: Taped, dy: Tensor) -> Tensor:
-    return dy.reshape(*op.x.shape)
-
-
 def _transpose(op: Taped, dy: Tensor) -> Tensor:
     order = op.get("perm") or list(reversed(range(op.x.rank)))
     return dy.transpose(*(int(axis) for axis in np.argsort(order)))
@@ -139,16 +135,9 @@ def _depth_to_space(op: Taped, dy: Tensor) -> Tensor:
     return parts.transpose(*order).reshape(*op.x.shape)
 
 
-def _space_to_depth(op: Taped, dy: Tensor) -> Tensor:
-    return op.tape.op("DepthToSpace", dy, blocksize=op.get("blocksize"), mode="DCR")
-
-
 RULES: dict[str, Any] = {
+    **dict.fromkeys(("Reshape", "Flatten", "Squeeze", "Unsqueeze"), lambda op, dy: dy.reshape(*op.x.shape)),
     "Identity": lambda op, dy: dy,
-    "Reshape": _back,
-    "Flatten": _back,
-    "Squeeze": _back,
-    "Unsqueeze": _back,
     "Transpose": _transpose,
     "Concat": _concat,
     "Split": _split,
@@ -157,5 +146,5 @@ RULES: dict[str, Any] = {
     "Expand": lambda op, dy: dy,
     "Tile": _tile,
     "DepthToSpace": _depth_to_space,
-    "SpaceToDepth": _space_to_depth,
+    "SpaceToDepth": lambda op, dy: op.tape.op("DepthToSpace", dy, blocksize=op.get("blocksize"), mode="DCR"),
 }
