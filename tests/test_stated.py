@@ -9,12 +9,22 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("remat_cli", "profiles", "solvers")
 SOLVE = ("planning", "actions/solving.py", "actions/piecing.py", "actions/piece_choice.py")
-ASK_WHETHER_OPTIMIZERS_RUN = {
-    "remat_cli/model/sessions.py",
-    "remat_cli/rewrite/__init__.py",
-    "remat_cli/planning/targets/target.py",
+NAME_STOCK_SESSIONS = {  # outside of what makes, asks for or measures them, nothing does
     "remat_cli/actions/emitting.py",
-    "remat_cli/actions/session_writing.py",
+    "remat_cli/actions/profiling.py",
+    "remat_cli/actions/questions.py",
+    "remat_cli/actions/shrinking/child.py",
+    "remat_cli/actions/shrinking/plans.py",
+    "remat_cli/checking/trying.py",
+    "remat_cli/planning/stock/target.py",
+}
+MAKE_OPTIONS = {
+    "profiles/cuda.py",
+    "profiles/strict.py",
+    "remat_cli/checking/watch.py",
+    "remat_cli/runtime/c_session.py",
+    "remat_cli/runtime/optimized.py",
+    "remat_cli/runtime/session.py",
 }
 
 
@@ -25,13 +35,25 @@ def modules(*places: str) -> Iterator[tuple[str, ast.Module]]:
             yield file.relative_to(ROOT).as_posix(), ast.parse(file.read_text())
 
 
-def test_few_ask_what_kind_of_session_it_is() -> None:
+def test_few_name_stock_sessions() -> None:
     found = {
         name
         for name, tree in modules("remat_cli")
-        if any(isinstance(node, ast.Attribute) and node.attr == "robust" for node in ast.walk(tree))
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == "remat_cli.model.sessions"
+        if {"DEFAULT", "STOCK"}.intersection(one.name for one in node.names)
     }
-    assert found <= ASK_WHETHER_OPTIMIZERS_RUN
+    assert found == NAME_STOCK_SESSIONS
+
+
+def test_options_of_sessions_are_made_in_few_places() -> None:
+    found = {
+        name
+        for name, tree in modules("remat_cli", "profiles")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "SessionOptions"
+    }
+    assert found == MAKE_OPTIONS
 
 
 def test_the_time_of_a_solve_is_divided_in_one_place() -> None:

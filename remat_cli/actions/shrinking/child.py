@@ -19,13 +19,14 @@ import onnxruntime
 
 from profiles.device import quiet_runtime
 from profiles.running import failures
-from profiles.strict import strict_options
 from remat_cli.errors import RematError
 from remat_cli.fences import bind_to
 from remat_cli.formats import arrays, placesfile
+from remat_cli.model.sessions import DEFAULT as STOCK_SESSION
+from remat_cli.model.sessions import STRICT as STRICT_SESSION
 from remat_cli.runtime.c_session import c_options, learned_places
 from remat_cli.runtime.planned import PlannedSession
-from remat_cli.runtime.session import SILENT_LEVEL
+from remat_cli.runtime.session import SILENT_LEVEL, options_of
 
 STOCK, LEAN = "stock", "arena and pattern off"  # a session with all options as they are, and with two off
 PLANNED, IN_C = "plan", "c"  # the session of a plan, and that of a program in C with its places
@@ -56,7 +57,7 @@ class UserProgram:
         return {}
 
     def _options(self) -> Any:
-        options = strict_options() if self.kind == STRICT else onnxruntime.SessionOptions()
+        options = options_of(STRICT_SESSION if self.kind == STRICT else STOCK_SESSION)
         options.log_severity_level = SILENT_LEVEL
         options.intra_op_num_threads = self.threads
         if self.kind == LEAN:
