@@ -1,12 +1,13 @@
 """Training steps of models of libraries through torch.compile under budgets that go down, and up again.
 
-Each model of `torch_budgets_models.py`, and of `torch_budgets_others.py` those that are named, begins twice with
-nothing known of it: budgets go down, then up. A row has what the plan holds (`said`) and what the step's meter saw
-(`metered`). `held` is what tensors held in a later step under a meter of all ops, autograd's among them, with
-parameters that no graph reads; `allocated` is what torch's profiler saw the allocator give out. `bits` are those of
-eager, of `aot_eager`, or nobody's. `more`: the bytes by which a step holds more than one with more budget in the same
-turn. `heard`: the warnings. `compile`: processor seconds of the first step, by those of torch's own. `failed`: the
-step ended with an error, as torch's own does where `torch_fails`.
+Each model of `torch_budgets_models.py`, and of `torch_budgets_others.py` and `torch_budgets_newer.py` those that are
+named, begins twice with nothing known of it: budgets go down, then up. A row has what the plan holds (`said`) and what
+the step's meter saw (`metered`). `held` is what tensors held in a later step under a meter of all ops, autograd's among
+them, with parameters that no graph reads, which are `unread` bytes. `allocated` is what torch's profiler saw the
+allocator give out, beside what was there: all that is said, and the unread. `bits` are those of eager, of `aot_eager`,
+or nobody's. `more`: the bytes by which a step holds more than one with more budget in the same turn. `heard`: the
+warnings. `compile`: processor seconds of the first step, by those of torch's own. `failed`: the step ended with an
+error, as torch's own does where `torch_fails`.
 
 With `--inductor` Inductor makes the kernels, `bits` is the largest difference of a gradient by its largest value, and
 torch's own step has a row too, as budget 100 of the way `torch`. Needs timm, transformers, diffusers and peft. Searches
@@ -36,6 +37,7 @@ from inductor import peak as allocated
 from torch import nn
 from torch._inductor import config as inductor
 from torch_budgets_models import MODELS, Made
+from torch_budgets_newer import MODELS as NEWER
 from torch_budgets_others import MODELS as OTHERS
 
 import remat_cli.torch
@@ -44,7 +46,8 @@ from remat_cli.torch.allowance import allowance_of
 from remat_cli.torch.backend import Backend
 from remat_cli.torch.estimates import estimates
 from remat_cli.torch.inductor import PARTITIONER, inductor_options
-from remat_cli.torch.partition import Partitioner
+from remat_cli.torch.metering import Meter
+from remat_cli.torch.partition import Partitioner, PlannedJoint
 from remat_cli.torch.remembering import KNOWN
 from remat_cli.torch.written import WRITTEN
 from solvers.clock import limited
@@ -66,7 +69,7 @@ def rows(asked: argparse.Namespace) -> Iterator[Row]:
         import vision_ready  # noqa: F401  where torchvision is without its compiled part
     for name in asked.models or MODELS:
         torch.manual_seed(0)
-        made = (MODELS | OTHERS)[name]()
+        made = (MODELS | OTHERS | NEWER)[name]()
         made[0].train()
         subject = (ThroughInductor if asked.inductor else Subject)(made, asked.moves)
         shares = [int(share) for share in asked.budgets.split(",")]
@@ -80,12 +83,13 @@ class Subject:
 
     def __init__(self, made: Made, moves: int) -> None:
         self.made, self.moves = made, moves
-        self.eager = step(*self.fresh(), made[1])
+        self.eager = third(*self.fresh(), made[1])
         run, module = self.compiled(self.stock)
-        began, self.by_torch = spent(), list[Any]()
+        began, self.seconds, self.by_torch = spent(), 0.0, list[Any]()
         with suppress(RuntimeError):  # torch's own, of graphs that it makes and cannot run
-            self.by_torch = step(run, module, made[1])
-        self.seconds = spent() - began  # of torch's own first step
+            step(run, module, made[1])
+            self.seconds = spent() - began  # of torch's own first step
+            self.by_torch = third(run, module, made[1], 1)
 
     def rows(self, shares: list[int]) -> Iterator[Row]:
         for way in ("down", "up"):
@@ -126,20 +130,20 @@ class Subject:
             began = spent()
             step(run, module, given)
             seconds = spent() - began
-            step(run, module, given)  # where graphs share a budget, the second step compiles them anew
-            own = step(run, module, given)
+            own = third(run, module, given, 1)  # where graphs share a budget, the second compiles them anew
             plans = remat_cli.torch.report(asked).graphs if asked else ()
         row: Row = {"graphs": len(plans)}
         if len(plans) == 1:
             plan = plans[0]
             row |= {"before": plan.written or plan.before, "allowed": plan.budget, "said": plan.predicted}
             row |= {"metered": plan.measured, "overhead": plan.overhead and round(plan.overhead, 4), "why": plan.why}
+            row["unread"] = unread(asked.partitioner.plans[0], [*module.parameters(), *module.buffers(), *given])
         return {
             **row,
             "held": self.held(run, module),
             "allocated": allocated(run, module, given),
             "bits": self.compared(own),
-            "compile": round(seconds / self.seconds, 2),
+            "compile": round(seconds / self.seconds, 2) if self.seconds else None,
             "heard": [str(note.message) for note in heard if issubclass(note.category, RematWarning)],
         }
 
@@ -192,9 +196,21 @@ def step(run: Callable[..., Any], module: nn.Module, given: tuple[torch.Tensor, 
     return [loss.detach(), *(parameter.grad for parameter in module.parameters())]
 
 
+def third(run: Callable[..., Any], module: nn.Module, given: tuple[torch.Tensor, ...], done: int = 0) -> list[Any]:
+    """The third step, of which so many are done: buffers may change what a step computes."""
+    for _ in range(2 - done):
+        step(run, module, given)
+    return step(run, module, given)
+
+
 def same(own: list[Any], other: list[Any]) -> bool:
     pairs = zip(own, other, strict=True)
     return all(a is b if a is None or b is None else torch.equal(a, b) for a, b in pairs)
+
+
+def unread(plan: PlannedJoint, given: list[torch.Tensor]) -> int:
+    """The bytes of these tensors that the graph is not given."""
+    return Meter(given).count() - (plan.lowered.problem.resident if plan.lowered else 0)
 
 
 def spent() -> float:

@@ -26,6 +26,7 @@ from torch._functorch import config as functorch
 from torch.profiler import ProfilerActivity, profile
 
 import remat_cli.torch
+from remat_cli.torch.metering import Meter
 
 BUDGETS = ("80%", "60%", "45%")
 KNOBS = (1.0, 0.5, 0.15)
@@ -53,7 +54,7 @@ def peak(run: Callable[..., Any], module: nn.Module, given: tuple[Any, ...]) -> 
     """The most bytes that were allocated at once during a step."""
     for parameter in module.parameters():
         parameter.grad = None
-    held = sum(tensor.nbytes for tensor in (*module.parameters(), *module.buffers(), *given))
+    held = Meter([*module.parameters(), *module.buffers(), *given]).count()
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
         torch.manual_seed(1)
         run(*given).backward()

@@ -24,8 +24,9 @@ from solvers.simulate import Outcome
 
 SEARCH_SHARE = 0.7  # of the time: at least so much for the search, however long the candidates took
 BOUND_SHARE = 1 / 20  # of the time: for the bound by last runs
-HALVING_ROUNDS = 6  # bisections of the range in which the least peak must lie
-CLOSE_SHARE = 0.002  # share of the peak: a smaller range is not worth a search
+FIRST_STEP = 0.04  # share of the leanest peak by which a search aims below it; twice that once it finds less, or half
+LAST_STEP = 0.002  # a smaller step is not worth a search
+STEP_SHARE = 1 / 4  # of the time that is left: for a step
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +127,11 @@ def _lean(problem: Problem, known: list[Order], limits: Limits) -> Remembered:
     answer = schedule(problem, MOST_IN_ALL, minimize_peak, limits.share(1 / 4))
     if answer.plan is not None:
         known = [*known, answer.plan.order()]
-    low = proved = max(proved, answer.result.peak_bound or 0)
-    for tries in range(HALVING_ROUNDS, 0, -1):
-        high = _leanest(problem, known)
-        if high - low <= CLOSE_SHARE * high or limits.clock.over():
-            break
-        middle = (low + high) // 2
-        known, _ = _search(problem, known, middle, limits.share(1 / (tries + 1)))
-        low = middle if _leanest(problem, known) > middle else low
+    proved, step = max(proved, answer.result.peak_bound or 0), FIRST_STEP
+    while step > LAST_STEP and (leanest := _leanest(problem, known)) > proved and not limits.clock.over():
+        limit = max(proved, int(leanest * (1 - step)))
+        known, _ = _search(problem, known, limit, limits.share(STEP_SHARE))
+        step *= 2 if _leanest(problem, known) < leanest * (1 - LAST_STEP) else 1 / 2
     known, _ = _search(problem, known, _leanest(problem, known), limits)
     return Remembered((_chosen(problem, known, 0)[0],), proved, (time_of(limits.clock),))
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import nn
 
+from remat_cli.errors import RematWarning
 from remat_cli.torch.allowance import allowance_of
 from remat_cli.torch.backend import Backend
 from remat_cli.torch.estimates import estimates
@@ -75,3 +77,8 @@ def measured(backend: Backend, module: nn.Module, run: Callable[..., Any], argum
     run(*arguments).backward()
     backend.step.always = False
     return backend.step.meter.peak
+
+
+def said(heard: Sequence[warnings.WarningMessage]) -> list[str]:
+    """What remat said among all warnings: versions of torch have some of their own."""
+    return [str(one.message) for one in heard if issubclass(one.category, RematWarning)]

@@ -17,7 +17,7 @@ import remat_cli.torch as remat_torch
 from remat_cli.torch.backend import Backend
 from remat_cli.torch.metering import Meter
 from tests.torch.allocator import allocated
-from tests.torch.steps import backend
+from tests.torch.steps import backend, said
 from tests.torch.test_ranks import Block, alone  # noqa: F401  a fixture
 
 MICROBATCHES, LAYERS = 4, 4
@@ -77,7 +77,6 @@ def test_all_that_is_on_its_way_keeps_to_the_budget(schedule: Any) -> None:
             for _ in range(4):  # it is seen that more waits; that is observed; compiled anew; kept to
                 module.zero_grad()
                 schedule(run, given)
-        said = [str(one.message) for one in heard]
         other, _ = stage()
         schedule(other, given)
         pairs = zip(module.parameters(), other.parameters(), strict=True)
@@ -85,10 +84,10 @@ def test_all_that_is_on_its_way_keeps_to_the_budget(schedule: Any) -> None:
         peak = held(asked, schedule, module, run, given)
         if share is None:
             whole = peak
-            assert not said
+            assert not said(heard)
         else:
             assert peak <= budget
-            assert "runs of the graph" in said[0]
+            assert "runs of the graph" in said(heard)[0]
 
 
 @pytest.mark.usefixtures("alone")
@@ -153,7 +152,7 @@ def pipe(number: int, kind: str, world: int, place: str) -> None:
         for own in owned:
             own.zero_grad()
         peak = sum(p.nbytes for own in owned for p in own.parameters()) + allocated(step)
-        rows.append((gradients, peak, asked.step.meter.peak, [str(one.message) for one in heard]))
+        rows.append((gradients, peak, asked.step.meter.peak, said(heard)))
     torch.save(rows, f"{place}/{number}")
     distributed.destroy_process_group()
 
@@ -173,12 +172,12 @@ def test_stages_of_a_pipeline_keep_to_their_shares_or_say_so(kind: str, world: i
     for number in range(world):
         rows = torch.load(tmp_path / str(number))
         expected = [p.grad for place in range(number, LAYERS, world) for p in module[place].parameters()]
-        (_, whole, _, told), (_, peak, _, said) = rows
+        (_, whole, _, told), (_, peak, _, last) = rows
         for gradients, *_ in rows:
             for own, its in zip(gradients, expected, strict=True):
                 torch.testing.assert_close(own, its, rtol=1e-5, atol=1e-7)
         assert not told
-        assert peak <= 0.62 * whole or "no less is known" in said[-1]
+        assert peak <= 0.62 * whole or "no less is known" in last[-1]
         for _, held, metered, _ in rows:  # with what was there before: the input, and what microbatches arrive in
             there = x.nbytes * sum((place > 0) + (place < LAYERS - 1) for place in range(number, LAYERS, world))
             there = x.nbytes * (number == 0) + (0 if RELEASED else there)

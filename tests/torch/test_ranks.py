@@ -22,7 +22,7 @@ from remat_cli.torch.ranks import compare, on_one_rank
 from remat_cli.torch.wrapped import bucket_bytes
 from remat_cli.units import show_bytes
 from tests.torch.allocator import allocated
-from tests.torch.steps import backend
+from tests.torch.steps import backend, said
 
 
 @pytest.fixture
@@ -148,7 +148,7 @@ def shards(budget: str) -> tuple[int, int, list[str]]:
     module.zero_grad()
     held = sum(p.to_local().nbytes for p in module.parameters()) + x.nbytes
     peak = held + allocated(lambda: module(x).backward())
-    return peak, asked.step.meter.peak, [str(one.message) for one in heard]
+    return peak, asked.step.meter.peak, said(heard)
 
 
 @pytest.mark.slow
@@ -213,7 +213,7 @@ def test_a_graph_of_each_bucket_leaves_room_for_all_buckets() -> None:
         torch.compile(wrapped, backend=asked, dynamic=False)(torch.randn(4, 192)).backward()
     assert len(asked.plans) > 1
     assert asked.step.allowance.buckets == sum(p.nbytes for p in module.parameters())
-    assert not [str(one.message) for one in heard if "remat" in str(one.message)]
+    assert not said(heard)
 
 
 def test_what_is_gone_does_not_stop_a_look_at_what_is_there() -> None:

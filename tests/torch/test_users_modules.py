@@ -10,11 +10,10 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from remat_cli.torch.partition import RematWarning
 from tests.sampling import few
 from tests.torch.more_modules import MORE
 from tests.torch.rare_modules import RARE
-from tests.torch.steps import Step, backend, step, twin
+from tests.torch.steps import Step, backend, said, step, twin
 from tests.torch.users_modules import CASES, WIDTH, Calls, linear, rows
 
 LEFT_TO_TORCH: dict[str, str] = {
@@ -46,8 +45,7 @@ def test_trains_as_in_eager(name: str, dynamic: bool | None) -> None:
         torch._dynamo.reset()
         run = torch.compile(other := twin(module), backend="aot_eager", dynamic=dynamic)
         assert own == trained(calls, run, other)
-    said = [str(one.message) for one in heard if issubclass(one.category, RematWarning)]
-    left = [words for words in said if "torch's own partition" in words]
+    left = [words for words in said(heard) if "torch's own partition" in words]
     assert all(LEFT_TO_TORCH.get(name, "nothing") in words for words in left), left
     assert left or name not in LEFT_TO_TORCH
 
