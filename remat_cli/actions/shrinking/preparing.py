@@ -18,7 +18,6 @@ from profiles.running import CannotRun
 from remat_cli.actions.optimizing import fuse
 from remat_cli.actions.seeing import graph_as_seen, words
 from remat_cli.actions.shrinking.asked import ShrinkQuestion
-from remat_cli.actions.shrinking.free import freed
 from remat_cli.checking import feeds as feeding
 from remat_cli.errors import BadInput, Usage
 from remat_cli.formats.arrays import write as write_arrays
@@ -114,3 +113,16 @@ def _hold_all(model: onnx.ModelProto, home: Path) -> None:
         for entry in tensor.external_data:
             entry.value = str(home / entry.value) if entry.key == "location" else entry.value
         bring_in(tensor)
+
+
+def freed(model: onnx.ModelProto, given: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with the dimensions that inputs and outputs were given with, and no sizes in between. Its ops
+    are those that were planned at one size; whoever keeps it has run it at others."""
+    made = onnx.ModelProto()
+    made.CopyFrom(model)
+    types = {value.name: value.type for value in (*given.graph.input, *given.graph.output)}
+    for value in (*made.graph.input, *made.graph.output):
+        if value.name in types:
+            value.type.CopyFrom(types[value.name])
+    del made.graph.value_info[:]
+    return made
