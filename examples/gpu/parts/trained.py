@@ -15,6 +15,7 @@ from typing import Any
 
 from examples.gpu.parts import beside as others
 from examples.gpu.parts.models import Bench, Model
+from examples.gpu.parts.networks import network
 from examples.gpu.parts.torch_ways import knob
 
 BUDGETS = ("70%", "50%")
@@ -27,8 +28,8 @@ def op_by_op(bench: Bench, name: str) -> Iterator[dict[str, Any]]:
     import remat_cli.torch
 
     trial = Trial(bench, name)
-    yield {"eager": trial.of(lambda network: network)}
-    yield {"eager, itself": trial.of(lambda network: network)}
+    yield {"eager": trial.of(lambda net: net)}
+    yield {"eager, itself": trial.of(lambda net: net)}
     first, *further = KNOBS
     with knob(first[1], first[0]):
         yield {f"torch, {first[0]} {first[1]}": trial.of(compiler(trial.torch, torchs_partitions()))}
@@ -41,7 +42,7 @@ def op_by_op(bench: Bench, name: str) -> Iterator[dict[str, Any]]:
 
 
 def compiler(torch: Any, backend: Any) -> Callable[[Any], Any]:
-    return lambda network: torch.compile(network, backend=backend, dynamic=False)
+    return lambda net: torch.compile(net, backend=backend, dynamic=False)
 
 
 def torchs_partitions() -> Any:
@@ -67,10 +68,9 @@ class Trial:
     """One network, its loss and its batch; each way trains a copy of it."""
 
     def __init__(self, bench: Bench, name: str) -> None:
-        self.torch = others.prepared()
-        self.seconds = bench.seconds
-        self.network, made = others.networks()[name](self.torch)
-        self.given = made(self.torch, Model(bench, name).usual_batch)
+        self.torch, self.bench = others.prepared(), bench
+        made, batch = network(self.torch, bench, name)
+        self.network, self.given = made.cpu(), batch(Model(bench, name).usual_batch)
         self.eager: Gradients = []
         self.compiled: Gradients = []
 
@@ -88,29 +88,31 @@ class Trial:
         """
         self.torch._dynamo.reset()
         gc.collect()
-        self.torch.cuda.empty_cache()
-        left = self.torch.cuda.memory_allocated() if others.DEVICE == "cuda" else 0
-        network = with_loss(self.torch, copy.deepcopy(self.network).to(others.DEVICE).train())
+        left = 0
+        if self.bench.device == "cuda":
+            self.torch.cuda.empty_cache()
+            left = self.torch.cuda.memory_allocated()
+        net = with_loss(self.torch, copy.deepcopy(self.network).to(self.bench.device).train())
         begun = time.perf_counter()
         with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always")
-            run = way(network)
-            step = functools.partial(self._step, network, run)
+            run = way(net)
+            step = functools.partial(self._step, net, run)
             for _ in range(2):  # where graphs share a budget, the second step compiles them anew
                 step()
         taken = time.perf_counter() - begun
-        gradients = [parameter.grad for parameter in network.parameters()]
+        gradients = [parameter.grad for parameter in net.parameters()]
         apart = self._apart(gradients)
-        if run is not network and not self.compiled:
+        if run is not net and not self.compiled:
             self.compiled = [gradient.detach().cpu() for gradient in gradients]
         del gradients
-        held = others.timed(self.torch, step, self.seconds)
+        held = others.timed(self.torch, self.bench, step)
         said = [str(one.message)[:200] for one in heard if "remat" in str(one.message)]
         found = {"left": left, **held, **apart, "compiled_s": round(taken, 1), "said": said}
         return found | (_reported(report(run)) if report else {})
 
-    def _step(self, network: Any, run: Any) -> None:
-        network.zero_grad(set_to_none=True)
+    def _step(self, net: Any, run: Any) -> None:
+        net.zero_grad(set_to_none=True)
         self.torch.manual_seed(1)
         run(self.given["input"], self.given["labels"]).backward()
 
@@ -131,16 +133,16 @@ class Trial:
         return {"differ": differ, "worst": max(float((a - b).abs().max() / (b.abs().max() + 1e-12)) for a, b in pairs)}
 
 
-def with_loss(torch: Any, network: Any) -> Any:
+def with_loss(torch: Any, net: Any) -> Any:
     """The loss is in the graph, so that its values are in the plan."""
 
     class WithLoss(torch.nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
-            self.network = network
+            self.net = net
 
         def forward(self, given: Any, labels: Any) -> Any:
-            return others.loss_of(torch, self.network(given), labels)
+            return others.loss_of(torch, self.net(given), labels)
 
     return WithLoss()
 
