@@ -92,6 +92,12 @@ def costs_of(given: File | Costs | None) -> Path | Costs | None:
     return given if isinstance(given, Costs | None) else path_of(given, "costs")
 
 
+def feeds_of(given: File | Mapping[str, Any] | None) -> Path | Mapping[str, Any] | None:
+    if not isinstance(given, str | os.PathLike | Mapping | None):
+        raise Usage(f"feeds are arrays by name, or a file of them, not {type(given).__name__}")
+    return path_of(given, "feeds") if isinstance(given, str | os.PathLike) else given
+
+
 def budget_of(given: int | str | None) -> Budget | None:
     return None if given is None else some_budget(given)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,7 +13,6 @@ from remat_cli.api import given
 from remat_cli.api.given import File, Plan
 from remat_cli.arguments import number, switch, word
 from remat_cli.checking.compare import Tolerance
-from remat_cli.errors import Usage
 from remat_cli.plans.planned import Planned, load_planned
 from solvers.clock import FOREVER_SECONDS, Clock
 
@@ -62,11 +60,9 @@ def verify(
 
         assert remat.verify("train.plan.json").ok
     """
-    if not isinstance(feeds, str | os.PathLike | Mapping | None):
-        raise Usage(f"feeds are arrays by name, or a file of them, not {type(feeds).__name__}")
     heard = given.heard_by(report)
     trial = Trial(
-        feeds=given.path_of(feeds, "feeds") if isinstance(feeds, str | os.PathLike) else feeds,
+        feeds=given.feeds_of(feeds),
         seed=given.seed_of(seed),
         provider=word(provider, "provider"),
         timeout=given.seconds_of(timeout, "timeout"),

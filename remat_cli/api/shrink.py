@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -56,10 +55,8 @@ def shrink(
         found = remat.shrink("net.onnx", feeds={"x": batch})
         print(found.choice.best, found.files)
     """
-    if not isinstance(feeds, str | os.PathLike | Mapping | None):
-        raise Usage(f"feeds are arrays by name, or a file of them, not {type(feeds).__name__}")
     asked = ShrinkQuestion(
-        feeds=given.path_of(feeds, "feeds") if isinstance(feeds, str | os.PathLike) else feeds,
+        feeds=given.feeds_of(feeds),
         dims=given.sizes_of(dims),
         also=tuple(given.sizes_of(sizes, "also") for sizes in given.items_of(also, "also")),
         slower=given.share_of(max_slower, "max_slower"),
