@@ -1,9 +1,9 @@
 """A training step as it runs: which graphs wait while which run, and the memory of all of them together.
 
 In the first step every op is metered. Where several graphs together held more than the budget, each gets a room
-(`sharing.py`) and torch.compile begins anew, once. A step that begins with more gradients of earlier batches than any
-before it is observed as the first was, and so is the one after a step of more runs, as where a pipeline has
-microbatches on their way.
+(`sharing.py`) and torch.compile begins anew, and once more where the plans that came of it held more as well. A step
+that begins with more gradients of earlier batches than any before it is observed as the first was, and so is the one
+after a step of more runs, as where a pipeline has microbatches on their way.
 
 Invariant: it only observes, and never changes what a graph computes.
 """
@@ -31,6 +31,7 @@ from remat_cli.torch.wrapped import around, held_by, named, under_way
 from remat_cli.units import show_bytes
 
 NOTHING = Need()  # for a graph without a plan
+DIVISIONS = 2  # of one budget
 
 
 @dataclass(slots=True, eq=False)
@@ -46,6 +47,9 @@ class WholeStep:
     # graph -> the number of its ops, and its room
     rooms: dict[int, tuple[int, GraphRoom]] = field(default_factory=dict)
     divided: tuple[int, int] = (0, 0)  # the budget that was divided into them, and how many runs the step had
+    divisions: int = 0  # how often it was
+    beside: int = 0  # the most that plans of it did not foresee
+    least: bool = False  # whether no rooms can be smaller
     calls: list[ForwardRun] = field(default_factory=list)
     waiting: list[Run] = field(default_factory=list)
     passed: int = 0  # runs of this step whose backward passes have begun
@@ -190,9 +194,10 @@ class WholeStep:
                 warnings.warn(words, RematWarning, stacklevel=2)
         elif held > budget:
             if anew:
-                self.rooms = {}
+                self.rooms, self.divisions = {}, 0
             self.divided = budget, self.most
-            self._divide(given, budget - beside, self._over(held, budget))
+            self.beside = max(beside, self.beside) if self.divisions else beside
+            self._divide(given, budget - self.beside, self._over(held, budget))
 
     def _over(self, held: int, budget: int) -> str:
         """What is said of a step that held more than it may."""
@@ -205,12 +210,13 @@ class WholeStep:
         return f"{text} {show_bytes(budget)}, beside {show_bytes(earlier)} of gradients of earlier batches"
 
     def _divide(self, given: int, budget: int, text: str) -> None:
-        """Give each graph its room, once."""
-        if self.rooms:
+        """Give each graph its room."""
+        if self.rooms and (self.least or self.divisions == DIVISIONS):
             warnings.warn(f"{text}; no less is known", RematWarning, stacklevel=2)
             return
         rooms = divide(self.needs, self.calls, given, budget)
         self.rooms = {graph: (self.needs[graph].ops, room) for graph, room in rooms.items()}
+        self.divisions, self.least = self.divisions + 1, budget <= whole_peak(self.needs, self.calls, given, 0.0)
         self._compile_again(text, "them again, each with its share")
 
     def _compile_again(self, text: str, what: str = "it again") -> None:

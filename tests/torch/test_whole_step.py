@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 from torch import nn
 
 import remat_cli.torch as remat_torch
+from remat_cli.torch import whole_step
 from remat_cli.torch.allowance import allowance_of
 from remat_cli.torch.backend import Backend
 from remat_cli.torch.beside import state_bytes
@@ -17,6 +19,7 @@ from remat_cli.torch.device_memory import usable_bytes
 from remat_cli.torch.estimates import estimates
 from remat_cli.torch.metering import Meter
 from remat_cli.torch.partition import Partitioner
+from remat_cli.torch.sharing import unforeseen
 from remat_cli.units import show_bytes
 from solvers.clock import limited
 from tests.sampling import few
@@ -111,6 +114,31 @@ def test_several_graphs_keep_to_one_budget(make: Any, share: int) -> None:
     assert first.loss == step(eager, eager, arguments).loss
     assert measured(backend, module, run, arguments) <= budget
     assert remat_torch.report(backend).graphs[0].measured <= budget
+
+
+def test_where_plans_hold_more_than_foreseen_they_are_made_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a step held beside its plans says too little here of the plans that come next."""
+    budget = without_recomputation(broken) * 3 // 4
+    said = itertools.chain([-budget // 5], itertools.repeat(0))
+    monkeypatch.setattr(whole_step, "unforeseen", lambda *given: unforeseen(*given) + next(said))
+    backend = asked(budget)
+    module, run, arguments = broken(backend)
+    for _ in range(2):
+        with pytest.warns(remat_torch.RematWarning, match="the next step compiles them again"):
+            step(module, run, arguments)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", remat_torch.RematWarning)
+        step(module, run, arguments)
+    assert measured(backend, module, run, arguments) <= budget
+
+
+def test_what_cannot_hold_less_is_compiled_once_more_and_not_again() -> None:
+    backend = asked(1)
+    module, run, arguments = broken(backend)
+    with pytest.warns(remat_torch.RematWarning, match="the next step compiles them again"):
+        step(module, run, arguments)
+    with pytest.warns(remat_torch.RematWarning, match="no less is known"):
+        step(module, run, arguments)
 
 
 @pytest.mark.slow
