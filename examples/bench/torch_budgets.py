@@ -5,7 +5,7 @@ named, begins twice with nothing known of it: budgets go down, then up. A row ha
 the step's meter saw (`metered`). `held` is what tensors held in a later step under a meter of all ops, autograd's among
 them, with parameters that no graph reads, which are `unread` bytes. `allocated` is what torch's profiler saw the
 allocator give out, beside what was there: all that is said, and the unread. `bits` are those of eager, of `aot_eager`,
-or nobody's. `more`: the bytes by which a step holds more than one with more budget in the same turn. `heard`: the
+or nobody's. `more`: the bytes by which more was allocated than with more budget in the same turn. `heard`: the
 warnings. `compile`: processor seconds of the first step, by those of torch's own. `failed`: the step ended with an
 error, as torch's own does where `torch_fails`.
 
@@ -104,7 +104,8 @@ class Subject:
                         continue
                     more = [one for one in seen if one["budget"] > share]
                     less = [one for one in seen if one["budget"] < share]
-                    over = [row["held"] - one["held"] for one in more] + [one["held"] - row["held"] for one in less]
+                    over = [row["allocated"] - one["allocated"] for one in more]
+                    over += [one["allocated"] - row["allocated"] for one in less]
                     seen.append({"way": way, "budget": share, **row, "more": max([0, *over])})
                     yield seen[-1]
 

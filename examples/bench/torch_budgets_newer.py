@@ -122,7 +122,6 @@ MODELS: dict[str, Callable[[], Made]] = {
         **{"num_encoder_blocks": (1, 1), "num_decoder_blocks": (1, 1)},
     ),
     "peft LoHa": tuned("LoHaConfig", MISTRAL, r=4, target_modules=["q_proj", "v_proj"]),
-    "peft BOFT": tuned("BOFTConfig", ROBERTA, boft_block_size=4, target_modules=["query", "value"]),
     "peft VBLoRA": tuned("VBLoRAConfig", MISTRAL, r=4, num_vectors=32, vector_length=16, target_modules=["q_proj"]),
     "peft MiSS": tuned("MissConfig", MISTRAL, r=4, target_modules=["q_proj", "v_proj"]),
     "peft RandLora": tuned("RandLoraConfig", ROBERTA, r=4, target_modules=["query", "value"]),
