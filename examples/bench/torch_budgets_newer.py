@@ -1,5 +1,4 @@
-"""Another forty-odd modules of timm, transformers, diffusers and peft, which no file here had named when they were
-tried.
+"""Another 28 modules of timm, transformers, diffusers and peft, which no file here had named when they were tried.
 
 Invariant: that of `torch_budgets_models.py`.
 """
@@ -10,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch_budgets_models import MEANT, MISTRAL, ROBERTA, SEEING, Made, diffused, of_timm, seen, tuned, words
+from torch_budgets_models import MEANT, MISTRAL, SEEING, Made, diffused, of_timm, seen, tuned, words
 from torch_budgets_others import ENDS, FREE
 
 BERT: dict[str, Any] = {"max_position_embeddings": 64, **MEANT}
@@ -20,14 +19,7 @@ LATENT = {"in_channels": 4, "out_channels": 4, "num_layers": 2, "num_attention_h
 
 MODELS: dict[str, Callable[[], Made]] = {
     "timm dla": of_timm("dla46_c"),
-    "timm res2net": of_timm("res2net50_14w_8s", 64, 4, layers=(1, 1, 1, 1)),
-    "timm resnest": of_timm("resnest14d", 64, 4),
     "timm pit": of_timm("pit_ti_224", 224, 1),
-    "timm twins": of_timm("twins_pcpvt_small", 64, 4, img_size=64, depths=(1, 1, 1, 1)),
-    "timm rexnet": of_timm("rexnet_100", 64, 4),
-    "timm davit": of_timm("davit_tiny", 64, 2, depths=(1, 1, 1, 1)),
-    "timm hiera": of_timm("hiera_tiny_224", 224, 1, stages=(1, 1, 1, 1)),
-    "timm coat": of_timm("coat_lite_tiny", 64, 4, img_size=64),
     "funnel": words(
         "FunnelConfig",
         "FunnelForMaskedLM",
@@ -64,9 +56,6 @@ MODELS: dict[str, Callable[[], Made]] = {
         attention_window_size=16,
         **FREE,
     ),
-    "rwkv": words(
-        "RwkvConfig", "RwkvForCausalLM", hidden_size=64, num_hidden_layers=2, context_length=16, use_cache=False
-    ),
     "gpt_oss": words(
         "GptOssConfig", "GptOssForCausalLM", num_local_experts=4, head_dim=16, num_key_value_heads=2, **FREE
     ),
@@ -82,8 +71,6 @@ MODELS: dict[str, Callable[[], Made]] = {
         decoder_start_token_id=0,
         use_cache=False,
     ),
-    "blenderbot_small": words("BlenderbotSmallConfig", "BlenderbotSmallForConditionalGeneration", **ENDS),
-    "marian": words("MarianConfig", "MarianMTModel", pad_token_id=0, decoder_start_token_id=0, **ENDS),
     "led": words("LEDConfig", "LEDForConditionalGeneration", attention_window=16, **ENDS),
     "beit": seen("BeitConfig", "BeitModel", drop_path_rate=0.2, **SEEING),
     "swinv2": seen(
@@ -114,22 +101,8 @@ MODELS: dict[str, Callable[[], Made]] = {
         **{"attention_head_dim": 16, "num_attention_heads": 4, "joint_attention_dim": 32, "caption_projection_dim": 64},
         **{"out_channels": 4, "pos_embed_max_size": 64},
     ),
-    "diffusers AutoencoderTiny": diffused(
-        "AutoencoderTiny",
-        ("sample",),
-        lambda: (torch.randn(2, 3, 32, 32),),
-        **{"encoder_block_out_channels": (16, 16), "decoder_block_out_channels": (16, 16)},
-        **{"num_encoder_blocks": (1, 1), "num_decoder_blocks": (1, 1)},
-    ),
     "peft LoHa": tuned("LoHaConfig", MISTRAL, r=4, target_modules=["q_proj", "v_proj"]),
     "peft VBLoRA": tuned("VBLoRAConfig", MISTRAL, r=4, num_vectors=32, vector_length=16, target_modules=["q_proj"]),
     "peft MiSS": tuned("MissConfig", MISTRAL, r=4, target_modules=["q_proj", "v_proj"]),
-    "peft RandLora": tuned("RandLoraConfig", ROBERTA, r=4, target_modules=["query", "value"]),
     "peft C3A": tuned("C3AConfig", MISTRAL, block_size=16, target_modules=["q_proj", "o_proj"]),
-    "peft prefix": tuned("PrefixTuningConfig", MISTRAL, task_type="CAUSAL_LM", num_virtual_tokens=4),
-    "peft prompt": tuned("PromptTuningConfig", MISTRAL, task_type="CAUSAL_LM", num_virtual_tokens=4),
-    "peft DeLoRA": tuned("DeloraConfig", MISTRAL, r=4, target_modules=["q_proj", "v_proj"]),
-    "peft WaveFT": tuned("WaveFTConfig", MISTRAL, n_frequency=64, target_modules=["q_proj", "v_proj"]),
-    "peft SHiRA": tuned("ShiraConfig", MISTRAL, r=4, target_modules=["q_proj", "v_proj"]),
-    "peft RoAd": tuned("RoadConfig", MISTRAL, group_size=16, target_modules=["q_proj", "v_proj"]),
 }
