@@ -6,8 +6,8 @@ the step's meter saw (`metered`). `held` is what tensors held in a later step un
 them, with parameters that no graph reads, which are `unread` bytes. `allocated` is what torch's profiler saw the
 allocator give out, beside what was there: all that is said, and the unread. `bits` are those of eager, of `aot_eager`,
 or nobody's. `more`: the bytes by which more was allocated than with more budget in the same turn. `heard`: the
-warnings. `compile`: processor seconds of the first step, by those of torch's own. `failed`: the step ended with an
-error, as torch's own does where `torch_fails`.
+warnings. `compile`: processor seconds of the first step, by those of torch's own, both where something was compiled
+before. `failed`: the step ended with an error, as torch's own does where `torch_fails`.
 
 With `--inductor` Inductor makes the kernels, `bits` is the largest difference of a gradient by its largest value, and
 torch's own step has a row too, as budget 100 of the way `torch`. Needs timm, transformers, diffusers and peft. Searches
@@ -36,6 +36,7 @@ from frontier import Outer
 from inductor import peak as allocated
 from torch import nn
 from torch._inductor import config as inductor
+from torch._inductor.utils import fresh_cache
 from torch_budgets_models import MODELS, Made
 from torch_budgets_newer import MODELS as NEWER
 from torch_budgets_others import MODELS as OTHERS
@@ -84,12 +85,14 @@ class Subject:
     def __init__(self, made: Made, moves: int) -> None:
         self.made, self.moves = made, moves
         self.eager = third(*self.fresh(), made[1])
-        run, module = self.compiled(self.stock)
-        began, self.seconds, self.by_torch = spent(), 0.0, list[Any]()
-        with suppress(RuntimeError):  # torch's own, of graphs that it makes and cannot run
-            step(run, module, made[1])
-            self.seconds = spent() - began  # of torch's own first step
-            self.by_torch = third(run, module, made[1], 1)
+        self.seconds, self.by_torch = 0.0, list[Any]()
+        with self.warm():
+            run, module = self.compiled(self.stock)
+            began = spent()
+            with suppress(RuntimeError):  # torch's own, of graphs that it makes and cannot run
+                step(run, module, made[1])
+                self.seconds = spent() - began  # of torch's own first step
+                self.by_torch = third(run, module, made[1], 1)
 
     def rows(self, shares: list[int]) -> Iterator[Row]:
         for way in ("down", "up"):
@@ -111,7 +114,15 @@ class Subject:
 
     def row(self, share: int) -> Row:
         backend = Backend(Partitioner(allowance_of(f"{share}%"), estimates("cpu"), lambda _: limited(10, self.moves)))
-        return self.of(backend, backend)
+        with self.warm():
+            return self.of(backend, backend)
+
+    @contextmanager
+    def warm(self) -> Iterator[None]:
+        """Within it something was compiled already: a first compilation pays for what later ones find there."""
+        module = nn.Sequential(nn.Linear(8, 8), nn.GELU(), nn.LayerNorm(8))
+        torch.compile(module, backend=self.stock, dynamic=False)(torch.randn(4, 8)).sum().backward()
+        yield
 
     def fresh(self) -> tuple[nn.Module, nn.Module]:
         module = copy.deepcopy(self.made[0])
@@ -167,16 +178,24 @@ class ThroughInductor(Subject):
 
     through = stock = "inductor"
 
+    @contextmanager
+    def warm(self) -> Iterator[None]:
+        """The same where no kernel of another compilation is found."""
+        alone = inductor.patch(force_disable_caches=True, compile_threads=1)
+        with alone, fresh_cache(), super().warm():
+            yield
+
     def rows(self, shares: list[int]) -> Iterator[Row]:
-        with inductor.patch(force_disable_caches=True, compile_threads=1):
-            yield {"way": "torch", "budget": 100, **self.of("inductor")}
-            yield from super().rows(shares)
+        with self.warm():
+            stock = self.of("inductor")
+        yield {"way": "torch", "budget": 100, **stock}
+        yield from super().rows(shares)
 
     def row(self, share: int) -> Row:
         options = inductor_options(f"{share}%")
         own = options[PARTITIONER]
         own.partitioner.clock = lambda _: limited(10, self.moves)
-        with inductor.patch(options):
+        with self.warm(), inductor.patch(options):
             return self.of("inductor", own)
 
     def held(self, run: Any, module: nn.Module) -> int:

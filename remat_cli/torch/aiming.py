@@ -2,8 +2,9 @@
 
 Inductor also holds what no plan says: weights in layouts of its own, workspace, buffers kept for a later use, and what
 it makes at once because one kernel makes it. A look at the code of a plan shows where that is. From then on the model
-counts it as workspace of the ops that the kernel carries out, and the next plan is made with it. Where the code of a
-plan is over the budget, the next one aims below it by half as much. Where the model has no plan within the budget any
+counts it as workspace of the ops that the kernel carries out, and the next plan is made with it. What the functions of
+an order are bound to hold is counted likewise before its code is looked at (`joined.py`). Where the code of a plan is
+over the budget, the next one aims below it by half as much. Where the model has no plan within the budget any
 more, the leanest by the model alone is looked at too: it is the same for all budgets.
 
 Each plan whose code was looked at before counts as well, by the peak that it had then. The code of the plan that is
@@ -24,6 +25,7 @@ from remat_cli.torch.planning import PlannedOrder
 from remat_cli.torch.remembering import Order
 from remat_cli.torch.written import More, Written
 
+FORESEEN = 4  # searches for a plan whose kernels hold no more than is asked, before one is looked at
 TRIES = 5  # plans after the one without recomputation; each has its code looked at
 
 
@@ -56,12 +58,14 @@ class Aim:
     """How plans are made and judged.
 
     `search`: a plan within so many bytes, where ops hold so much more than the model says. `judge`: an order as a plan,
-    likewise. `look`: what the code holds. `as_written`: the peak of the code of the step as the user wrote it, given
-    that without recomputation. `allowed`: the budget, given the peak as written.
+    likewise. `foresee`: what its kernels are bound to hold, given the ops that are apart. `look`: what the code holds.
+    `as_written`: the peak of the code of the step as the user wrote it, given that without recomputation. `allowed`:
+    the budget, given the peak as written.
     """
 
     search: Callable[[int, More], PlannedOrder]
     judge: Callable[[Order, More], PlannedOrder]
+    foresee: Callable[[Order, set[int]], HeldByCode]
     build: Callable[[PlannedOrder], Split]
     look: Callable[[Split], HeldByCode | None]
     as_written: Callable[[int], int]
@@ -99,6 +103,7 @@ class _Aiming:
             return None
         self.splits[found.order], self.written.peaks[found.order] = split, seen.peak
         learn(self.written.more, self.way.judge(found.order, self.written.more), seen)
+        self.written.apart.update(found.order[place] for place in seen.apart)
         return seen.peak
 
     def best(self) -> tuple[PlannedOrder, Foretold]:
@@ -110,11 +115,26 @@ class _Aiming:
         for _ in range(TRIES if budget > self.written.failed else 0):
             if not self.best()[1].over:
                 return
-            found = self.way.search(budget + self.spare() - missed // 2, self.written.more)
+            found = self.search(budget + self.spare() - missed // 2)
             peak = None if found.order in self.tried else self.attempt(found)
             if peak is None or not found.fits:
                 return
             missed = max(0, peak - budget)
+
+    def search(self, limit: int) -> PlannedOrder:
+        """A plan within so many bytes, with all that its kernels are bound to hold as far as such a one is found."""
+        more = dict(self.written.more)
+        found = self.way.search(limit, more)
+        for _ in range(FORESEEN):
+            seen = self.way.foresee(found.order, self.written.apart)
+            if seen.peak <= limit or not found.fits:
+                break
+            learn(more, self.way.judge(found.order, more), seen)
+            other = self.way.search(limit, more)
+            if not other.fits:
+                break
+            found = other
+        return found
 
     def go_lean(self) -> None:
         """Consider the leanest plan by the model, which is the same for all budgets."""
@@ -124,9 +144,11 @@ class _Aiming:
             self.written.failed = max(self.written.failed, self.without.budget)
 
     def spare(self) -> int:
-        """By how much the model says too much, of each plan whose code is known."""
+        """By how much the model says too much of each plan whose code is known. Without recomputation the peak is
+        elsewhere: where the model says too much there, that means nothing for other plans."""
         more = self.written.more
-        return min(self.way.judge(order, more).outcome.peak - told.peak for order, (_, told) in self.tried.items())
+        known = [self.way.judge(order, more).outcome.peak - told.peak for order, (_, told) in self.tried.items()]
+        return min(known) if len(known) > 1 else min(0, *known)
 
     def recall(self) -> None:
         """Consider the plans of other budgets as well."""

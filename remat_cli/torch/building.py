@@ -13,6 +13,7 @@ from typing import Any
 from torch import fx
 
 from remat_cli.torch import batchnorm
+from remat_cli.torch.fusing import is_kernel
 from remat_cli.torch.joint import Joint
 from remat_cli.torch.lowering import Lowered
 from remat_cli.torch.private import extract, opaque_apart
@@ -58,7 +59,14 @@ class _Building:
             self.saved[found] = None
         return found
 
+    def part_from_here(self) -> None:
+        """Have what is computed inside kernels computed anew for later ones: Inductor makes one kernel of all that
+        read one result, and of ops that are planned apart too."""
+        self.views = {key: copy for key, copy in self.views.items() if key[0] not in self.joint.inside}
+
     def compute(self, op: fx.Node, place: int) -> None:
+        if self.joint.inside and not is_kernel(op):
+            self.part_from_here()
         fewer = op in self.now and batchnorm.trains(op)
         if fewer:
             self.now[op] = self.placed(batchnorm.again(self.graph, op, self.use))

@@ -41,6 +41,7 @@ def fuse(joint: Joint) -> None:
         if node in joint.ops and node not in pinned and _is_inside(joint, node):
             del joint.ops[node]
             joint.views.add(node)
+            joint.inside.add(node)
         if node in joint.views:
             seen = (buffer for argument in node.all_input_nodes for buffer in joint.buffers[argument])
             joint.buffers[node] = tuple(dict.fromkeys(seen))
@@ -75,11 +76,16 @@ def _is_inside(joint: Joint, op: fx.Node) -> bool:
     users = _readers(joint, op)
     if any(user.op == "output" for user in users):
         return False
-    if not all(_can_be_inside(user) or getattr(user.target, "overloadpacket", None) in READ_INSIDE for user in users):
+    if not all(is_kernel(user) for user in users):
         return False
     read = {buffer for argument in op.all_input_nodes for buffer in joint.buffers[argument]}
     large = [buffer for buffer in read if buffer.bytes >= LARGE_BYTES]
     return len(large) <= MANY_READS and not (len(large) >= 2 and len(users) >= 2)
+
+
+def is_kernel(op: fx.Node) -> bool:
+    """Whether Inductor makes a kernel of the op, together with others that are beside it."""
+    return _can_be_inside(op) or getattr(op.target, "overloadpacket", None) in READ_INSIDE
 
 
 def _can_be_inside(op: fx.Node) -> bool:

@@ -8,9 +8,11 @@ Invariant: nothing is compiled, and the graphs given are not changed.
 
 from __future__ import annotations
 
+import gc
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -46,26 +48,30 @@ NO_KERNEL = re.compile(r"= (empty_strided|reinterpret_tensor)|^\s*(assert|#)")
 @dataclass(frozen=True, slots=True)
 class HeldByCode:
     """What a plan's code holds. `kernels`: the bytes while each kernel runs, and the computes of the plan that it
-    carries out, as far as they are known."""
+    carries out, as far as they are known. `apart`: the computes that no function of C++ carries out with others."""
 
     peak: int
     kernels: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    apart: frozenset[int] = frozenset()
 
 
 class _Written(Exception):
     """Inductor has written its code, which is kept here; it goes no further. `places`: which compute of the plan makes
-    a buffer."""
+    a buffer. `apart`: those that are no kernels of C++."""
 
     def __init__(self, graph: GraphLowering) -> None:
         self.name = NAMES[bool(graph.is_backward)]
         self.source = str(graph.codegen()[0].value)
         self.strides = [_strides(graph, output) for output in graph.graph_outputs or []]
         self.places: dict[str, int] = {}
+        self.apart: set[int] = set()
         for name, buffer in graph.name_to_buffer.items():
             origin = buffer.get_origin_node()
             place = None if origin is None else origin.meta.get(PLACE)
             if place is not None:
                 self.places[name] = place
+                if graph.device_type != "cpu" or not isinstance(buffer, ir.ComputedBuffer):
+                    self.apart.add(place)
                 if isinstance(buffer, ir.MultiOutput):  # the op itself has none: it makes several
                     self.places[buffer.input_name(0)] = place
 
@@ -156,7 +162,7 @@ def look(split: Split, held: Sequence[bool]) -> HeldByCode:
         gradients = _program(backward)(arguments)
         del kept, gradients, resident
     kernels = [kernel for written in (forward, backward) for kernel in watch.kernels(written)]
-    return HeldByCode(watch.peak, tuple(kernels))
+    return HeldByCode(watch.peak, tuple(kernels), frozenset(forward.apart | backward.apart))
 
 
 def _write(module: fx.GraphModule, inputs: Sequence[Any], visible: list[int], late: bool) -> _Written:
@@ -169,12 +175,25 @@ def _write(module: fx.GraphModule, inputs: Sequence[Any], visible: list[int], la
     next(iter(module.graph.find_nodes(op="output"))).meta["user_visible_output_idxs"] = visible
     options: Any = {"cudagraphs": compile_fx.BoxedBool(False), "is_backward": late, "graph_id": 0}
     plain = inductor_config.patch({"cpp.simdlen": 1})  # kernels of vectors too would take a third of the time
-    with mock.patch.object(GraphLowering, "compile_to_module", stop), without_modes(), DebugContext(), plain:
+    with mock.patch.object(GraphLowering, "compile_to_module", stop), without_modes(), DebugContext(), plain, _kept():
         try:
             compile_fx._InProcessFxCompile().codegen_and_compile(module, inputs, (), options)
         except _Written as done:
             return done
     raise RuntimeError("Inductor wrote no code")
+
+
+@contextmanager
+def _kept() -> Iterator[None]:
+    """Within it Python collects no garbage: a collection looks at all of torch's objects, and takes an eighth of a
+    look."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _program(written: _Written) -> Callable[[list[Any]], Any]:

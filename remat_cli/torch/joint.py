@@ -54,6 +54,7 @@ class Joint:
     ops: dict[fx.Node, int] = field(default_factory=dict)  # the index of each op
     parts: dict[fx.Node, fx.Node] = field(default_factory=dict)
     views: set[fx.Node] = field(default_factory=set)
+    inside: set[fx.Node] = field(default_factory=set)  # views that are ops, computed inside the kernels that read them
     buffers: dict[fx.Node, tuple[Buffer, ...]] = field(default_factory=dict)
     resident: list[Buffer] = field(default_factory=list)
     backward: set[fx.Node] = field(default_factory=set)

@@ -28,6 +28,7 @@ from remat_cli.torch.checkpoints import KEEP, LIFT, asked, obey
 from remat_cli.torch.estimates import estimates
 from remat_cli.torch.fusing import copies_of_weights, fuse, fused_prices
 from remat_cli.torch.generated import HeldByCode
+from remat_cli.torch.joined import joined
 from remat_cli.torch.lowering import Lowered, Pricing, lower
 from remat_cli.torch.measuring import MeasuredPrices, measured
 from remat_cli.torch.planning import PlannedOrder, find_together, judge
@@ -175,6 +176,7 @@ class Partitioner:
         way = Aim(
             search=lambda limit, more: search(limit, holding(problem, more)),
             judge=lambda order, more: judge(holding(problem, more), order, 0),
+            foresee=lambda order, apart: joined(problem, order, {*apart, lowered.boundary} if apart else apart),
             build=lambda found: build(lowered, found.order),
             look=lambda split: see(split, held),
             as_written=as_written,

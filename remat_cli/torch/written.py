@@ -22,12 +22,13 @@ MOST = 24  # plans kept of a graph
 
 @dataclass(slots=True)
 class Written:
-    """`peaks`: the peak of each plan's code. `more`: what ops hold beyond the model. `failed`: the largest budget to
-    which no plan was found to keep."""
+    """`peaks`: the peak of each plan's code. `more`: what ops hold beyond the model. `apart`: the ops that no function
+    of C++ carries out with others. `failed`: the largest budget to which no plan was found to keep."""
 
     peaks: dict[Order, int] = field(default_factory=dict)
     more: More = field(default_factory=dict)
     failed: int = 0
+    apart: set[int] = field(default_factory=set)
 
 
 WRITTEN: dict[str, Written] = {}  # of this process
@@ -45,7 +46,8 @@ def recall_written(problem: Problem) -> Written:
         pairs = [(legal(problem, order), int(peak)) for order, peak in found.get("peaks", ())]
         peaks = {order: peak for order, peak in pairs if order is not None}
         more = {int(op): int(held) for op, held in found.get("more", ())}
-        WRITTEN[place] = Written(peaks, more, int(found.get("failed", 0)) if peaks else 0)
+        failed = int(found.get("failed", 0)) if peaks else 0
+        WRITTEN[place] = Written(peaks, more, failed, {int(op) for op in found.get("apart", ())})
     return WRITTEN[place]
 
 
@@ -55,5 +57,6 @@ def remember_written(problem: Problem, known: Written) -> None:
         "peaks": [[list(order), peak] for order, peak in leanest],
         "more": list(known.more.items()),
         "failed": known.failed,
+        "apart": sorted(known.apart),
     }
     Store(folder()).keep(place_of(problem), {"method": "torch", "budget": None}, entry)

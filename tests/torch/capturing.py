@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import fx, nn
+from torch import fx
 
 from remat_cli.torch import joint as joints
 from remat_cli.torch.backend import Backend
@@ -25,8 +26,8 @@ class Capture(Partitioner):
         return super().split(module, inputs, room, num_fwd_outputs=num_fwd_outputs, **given)
 
 
-def captured(module: nn.Module, arguments: tuple[Any, ...]) -> Captured:
-    """The only joint graph of a module, the inputs for a partitioner, and the number of forward outputs."""
+def captured(module: Callable[..., Any], arguments: tuple[Any, ...]) -> Captured:
+    """The only joint graph of a module or function, the inputs for a partitioner, and the number of forward outputs."""
     torch._dynamo.reset()
     whole = backend("100%").partitioner
     capture = Capture(whole.allowance, whole.pricing, whole.clock)

@@ -14,6 +14,7 @@ from torch._inductor import config
 
 from remat_cli.torch import joint as joints
 from remat_cli.torch.backend import Backend
+from remat_cli.torch.building import build
 from remat_cli.torch.estimates import estimates
 from remat_cli.torch.fusing import fuse, fused_prices
 from remat_cli.torch.inductor import InductorPartitioner, inductor_options, partitioner
@@ -25,6 +26,7 @@ from solvers.clock import limited
 from solvers.schedule import evaluate
 from tests.sampling import few
 from tests.torch.allocator import allocated
+from tests.torch.capturing import captured
 from tests.torch.models import MODELS
 from tests.torch.steps import backend, step, twin
 
@@ -177,6 +179,24 @@ def test_what_code_holds_beyond_the_model_is_learnt_of_the_ops_in_its_kernels() 
     assert any(by_the_model[order] < 0.95 * peak for order, peak in written.peaks.items())
     for order, peak in written.peaks.items():
         assert evaluate(holding(problem, more), order)[1].peak >= 0.995 * peak
+
+
+def test_what_is_computed_inside_kernels_is_computed_anew_for_one_that_is_planned_apart() -> None:
+    torch.manual_seed(0)
+    first, second = torch.randn(32, 32, requires_grad=True), torch.randn(32, 32, requires_grad=True)
+    module, _, outputs = captured(lambda x: ((x @ first).exp() * x) @ second, (torch.randn(64, 32),))
+    joint = joints.read(module, outputs)
+    fuse(joint)
+    lowered = lower(joint, fused_prices(joint))
+    forward = [op for op in range(lowered.boundary) if not lowered.problem.nodes[op].once]
+    order = [*range(lowered.boundary + 1), *forward, *range(lowered.boundary + 1, len(lowered.ops))]
+    backward = build(lowered, order)[1]
+    at = {node: place for place, node in enumerate(backward.graph.nodes)}
+    products = [place for node, place in at.items() if "mm" in str(node.target)]
+    found = backward.graph.find_nodes(op="call_function", target=torch.ops.aten.exp.default)
+    assert len(found) > 1
+    for one in found:
+        assert not any(at[one] < place < at[user] for user in one.users for place in products)
 
 
 class Attending(nn.Module):

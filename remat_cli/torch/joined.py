@@ -1,0 +1,39 @@
+"""What Inductor's functions of C++ are bound to hold: ops that follow each other share one, as far as all are kernels.
+
+Such a function is given all its results at once, and what it reads is let go of after it.
+
+Invariant: this follows from an order alone. It is no word of Inductor's: whose code is looked at is judged by that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+
+from remat_cli.torch.generated import HeldByCode
+from solvers.problem import Problem
+from solvers.schedule import evaluate
+
+
+def joined(problem: Problem, order: Sequence[int], apart: Set[int]) -> HeldByCode:
+    """The bytes while each function runs. `apart`: the ops that share none; where these are not known, nothing is."""
+    if not apart:
+        return HeldByCode(0)
+    memory = evaluate(problem, order)[1].memory
+    made = [sum(problem.sizes[value] for value in problem.nodes[op].writes) for op in order]
+    kernels = []
+    for run in _runs([op not in apart for op in order]):
+        first = run[0]
+        before = memory[first] - made[first] - problem.nodes[order[first]].workspace
+        kernels.append((before + sum(made[place] for place in run), run))
+    return HeldByCode(max((held for held, _ in kernels), default=0), tuple(kernels))
+
+
+def _runs(kernels: Sequence[bool]) -> Iterator[tuple[int, ...]]:
+    """The places of kernels that follow each other."""
+    run: list[int] = []
+    for place, is_kernel in enumerate([*kernels, False]):
+        if is_kernel:
+            run.append(place)
+        elif run:
+            yield tuple(run)
+            run = []
