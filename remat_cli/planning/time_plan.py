@@ -62,9 +62,9 @@ class TimePlan:
         kept = min(15.0, 0.3 * self.left) if witnessed else min(3.0, 0.1 * self.left)
         return self.limits.within(self.left - kept)
 
-    def first_graph(self, large: bool) -> Limits:
-        """Plans of the first graph; the file's own ops have what is left. It takes long to make another large one."""
-        return self.limits.share(0.9 if large else 0.6)
+    def first_graph(self) -> Limits:
+        """Plans of the first graph; the file's own ops have what is left."""
+        return self.limits.share(0.75)
 
     def last_resort(self) -> Limits:
         """The leanest plan has what is left, and a grace where there is none. No work limits it, which would decide
@@ -102,10 +102,6 @@ class TimePlan:
 
     def searching_again(self) -> Limits:
         return self.limits.share(0.6)
-
-    def premium(self) -> float:
-        """Seconds for placing one plan that is met on the way, while the search waits."""
-        return max(0.1 * self.left, 1.0)
 
     # Repairs come after the search.
 
@@ -159,9 +155,9 @@ class TimePlan:
         return self.limits.silent().share(0.3)
 
 
-def settling_round(clock: Clock, large: bool) -> Clock:
-    """One round of moving ops about, out of several. In a large plan the search makes it hold less: one is enough."""
-    return clock.share(0.8 if large else 0.4)
+def settling_round(clock: Clock) -> Clock:
+    """One round of moving ops about, out of several."""
+    return clock.share(0.6)
 
 
 @dataclass(slots=True)

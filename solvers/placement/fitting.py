@@ -16,9 +16,7 @@ from solvers.placement.quiet import quieter
 
 Order = tuple[int, ...]
 
-# from this many steps on, the search itself makes a plan hold less: moving ops about takes long, and often ends
-# without places
-LARGE_STEPS = 2000
+ARRANGING = 0.5  # share of the time, at most
 
 
 def moved_about(memory: MemoryModel, order: Sequence[int], seed: int, clock: Clock) -> Order | None:
@@ -31,8 +29,7 @@ def moved_about(memory: MemoryModel, order: Sequence[int], seed: int, clock: Clo
 
 def fitted(memory: MemoryModel, order: Sequence[int], seed: int, clock: Clock) -> Order | None:
     """The cheapest order met that fits, whose computes may be others; None if none was found."""
-    if len(order) > LARGE_STEPS:
-        return narrowed(memory, order, seed, clock)
+    found = None
     if memory.as_they_come:
-        return arrange_in_pattern(memory.problem, order, memory.room, seed, clock)
-    return moved_about(memory, order, seed, clock)
+        found = arrange_in_pattern(memory.problem, order, memory.room, seed, clock.share(ARRANGING))
+    return narrowed(memory, order, seed, clock) if found is None else found

@@ -1,4 +1,4 @@
-"""Orders of large plans that can be placed: made from one that nearly can, by the search's own moves.
+"""Orders that can be placed: made from one that nearly can, by the search's own moves.
 
 The search moves ops about where that costs nothing, which leaves lifetimes in disorder. So ops are first moved about
 again, briefly, so that little is held away from the peak (`quiet.py`): most plans then have places in what is live at
@@ -23,7 +23,7 @@ from solvers.clock import Clock
 from solvers.orders.arrays import Ints, arrays_of
 from solvers.orders.measure import measure
 from solvers.placement.memory import MemoryModel
-from solvers.placement.quiet import BRISK, quieter
+from solvers.placement.quiet import quieter
 from solvers.placement.tidy import tidied
 from solvers.reductions.views import reduced
 from solvers.updates import following_readers
@@ -112,8 +112,7 @@ class _Narrowing:
             best = min(best, (self.memory.height(neat, self.clock), neat), key=lambda one: one[0])
         if best[0] <= self.room:
             return best
-        for other in quieter(self.problem, order, self.room, self.seed, self.clock, BRISK):
-            self.clock.spend(BRISK.moves * len(order))
+        for other in quieter(self.problem, order, self.room, self.seed, self.clock):
             best = min(best, (self.memory.height(other, self.clock), other), key=lambda one: one[0])
             if best[0] <= self.room:
                 return best

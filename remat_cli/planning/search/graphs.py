@@ -16,7 +16,6 @@ from remat_cli.planning.search.proofs import agreed, judged, unproved
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.subjects.subject import Subject
 from solvers.notes import Note
-from solvers.placement.fitting import LARGE_STEPS
 from solvers.problem import Status
 
 
@@ -43,8 +42,7 @@ def cheapest(request: PlanRequest) -> Policy:
 def searched(request: PlanRequest) -> Policy:
     """What the search itself finds, without the plan of last resort."""
     again = request.target.has_own_graph(request.subject)
-    large = len(request.subject.problem.nodes) > LARGE_STEPS
-    limits = request.time.first_graph(large) if again else request.limits
+    limits = request.time.first_graph() if again else request.limits
     found = yield from of_graph(replace(request, limits=limits))
     if again and not found.found:
         if not request.late or found.status is Status.INFEASIBLE:

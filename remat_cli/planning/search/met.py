@@ -2,9 +2,9 @@
 
 Orders of a problem without a model need no places: each is told of at once. Of a model, the first order that the search
 reports is placed at once, or replaced by a walk if it cannot be. After that, each order is placed that costs much less
-than the last one tried, and the search waits so long. A large search that has time instead of work does not wait: after
-the first order, the newest is placed whenever nothing newer comes for a while. It is given up for one that is far
-better, since on a busy machine an early one can take all of the time.
+than the last one tried. A search that has time does not wait for that: the newest order is also placed whenever nothing
+newer comes for a while, and is given up for one that is far better, since on a busy machine an early one can take all
+of the time. A search that has work waits, so that its answer does not depend on the machine.
 
 Invariant: what the search finds is the same, whatever is placed meanwhile.
 """
@@ -30,7 +30,6 @@ from solvers.notes import Note
 from solvers.problem import Progress, Result, Status
 from solvers.schedule import Schedule, evaluate
 
-LARGE_NODES = 3000  # from this size on, a search does not wait for places
 CHEAPER = 0.99  # of the extra cost of the order that is being placed: for less of a gain it is not given up
 FAR_CHEAPER = 0.5  # of the same while the search goes on: each placing that is given up at least halves what is left
 WORTH_PLACING = 0.7  # share of the extra cost of the last order tried; an order must cost less to be placed
@@ -48,10 +47,9 @@ class Met:
         self.best: Candidate | None = None
         self.tried = self.request.at_hand
         self.begun = False
-        self.unplaced: Candidate | None = None  # the last that had all the time that was left, and yet no places
+        self.unplaced: Candidate | None = None  # the last that had no places
         self.bare = self.request.subject.graph is None
-        large = len(self.request.subject.problem.nodes) > LARGE_NODES
-        self.beside = large and not self.bare and not self.request.time.by_work
+        self.beside = not self.bare and not self.request.time.by_work
         self.news = Condition()
         self.newest: tuple[Subject, Progress] | None = None  # the order that is to be placed next
         self.waits = False  # the search waits until that is placed
@@ -67,8 +65,7 @@ class Met:
         thread.shutdown(wait=False)
         try:
             while (order := self._next()) is not None:
-                time = self.request.time
-                self.place(*order, seconds=time.left if self.beside else time.premium())
+                self.place(*order)
                 self._let_go_on()
         finally:
             self.left = True
@@ -86,12 +83,18 @@ class Met:
         if progress.order is None:
             return
         self.request.so_far.order = subject, progress
-        if self.bare or (not self.request.late and self._is_worth_placing(_beyond(subject, progress))):
+        if self.bare or (not self.request.late and self._is_heard(subject, progress)):
             self._hand_over(subject, progress)
 
-    def _is_worth_placing(self, beyond: int) -> bool:
-        most = self.request.at_hand if self.beside else self.tried
-        return most is None or (beyond < most if self.beside else beyond <= WORTH_PLACING * most)
+    def _is_heard(self, subject: Subject, progress: Progress) -> bool:
+        """Whether the order is to be placed, if nothing newer comes."""
+        most = self.request.at_hand
+        better = most is None or _beyond(subject, progress) < most
+        return self._is_worth(subject, progress) or (self.beside and better)
+
+    def _is_worth(self, subject: Subject, progress: Progress) -> bool:
+        """Whether the order is to be placed as soon as may be."""
+        return self.tried is None or _beyond(subject, progress) <= WORTH_PLACING * self.tried
 
     def _hand_over(self, subject: Subject, progress: Progress) -> None:
         with self.news:
@@ -112,7 +115,7 @@ class Met:
                 order = self.newest
                 if self.closed or order is None:
                     return None
-                if self.waits or not self.begun or not self.news.wait(IDLE_SECONDS):
+                if self.waits or self._is_worth(*order) or not self.news.wait(IDLE_SECONDS):
                     self.newest = None
                     return order
 
@@ -140,9 +143,8 @@ class Met:
         assert outcome is not None
         return outcome.peak if self.request.by_memory else outcome.cost
 
-    def place(self, subject: Subject, progress: Progress, seconds: float) -> None:
-        """Place an order, with so much time for the first of its repairs, or walk instead if it is the first order; an
-        order of a problem without a model needs no place."""
+    def place(self, subject: Subject, progress: Progress) -> None:
+        """Place an order, or walk instead if it is the first; one of a problem without a model needs no place."""
         candidate = candidate_so_far(replace(self.request, subject=subject), progress)
         if candidate is None:
             return
@@ -153,11 +155,11 @@ class Met:
         limits = self.request.limits.silent()
         if self.beside:
             limits = replace(limits, clock=limits.clock.unless(self.is_outdated))
-        other = repair(replace(self.request, limits=limits.within(seconds)), candidate)
+        other = repair(replace(self.request, limits=limits), candidate)
         if other is None and self.beside and self.is_outdated():
             self.begun = not first  # in place of a first order, the newest is placed at once
             return
-        self.unplaced = candidate if other is None and seconds >= limits.clock.left() else None
+        self.unplaced = candidate if other is None else None
         if other is None and first:
             other = walk(replace(self.request, limits=limits), candidate)
         if other is not None and (self.best is None or self._worth(other) < self._worth(self.best)):

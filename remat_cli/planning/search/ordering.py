@@ -3,8 +3,7 @@
 Whether an order can be placed is known only after the search, when little time is left. So orders that the search
 reports are placed while it goes on (`met.py`).
 
-Invariant: which orders are asked for depends on what they cost, never on the clock, but in large searches that have
-time instead of work.
+Invariant: which orders are asked for depends on what they cost; where time is limited, also on the clock.
 """
 
 from __future__ import annotations

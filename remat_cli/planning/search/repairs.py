@@ -1,4 +1,4 @@
-"""Makes a candidate fit: as it is, with its ops moved about, or in a block that was packed for longer.
+"""Makes a candidate fit: as it is, with its ops moved about, in a block that was packed for longer, or holding less.
 
 Invariant: what a repaired candidate costs and needs is that of its own order, by `simulate`'s word. Where ops may be
 computed again its cost can be another, which its note says.
@@ -6,6 +6,7 @@ computed again its cost can be another, which its note says.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from remat_cli.notes.kinds import PlanNote
@@ -14,8 +15,11 @@ from remat_cli.planning.targets.candidate import Candidate
 from remat_cli.planning.time_plan import REPLACING_SECONDS, settling_round
 from solvers.clock import Clock
 from solvers.notes import Note
-from solvers.placement.fitting import LARGE_STEPS, fitted, moved_about
+from solvers.placement.fitting import Order, fitted, moved_about
+from solvers.placement.memory import MemoryModel
 from solvers.placement.walking import walked
+
+Fit = Callable[[MemoryModel, Sequence[int], int, Clock], Order | None]
 
 # each round asks for less by the excess of the last model, because its session adds to what ops need
 SETTLING_ROUNDS = 8
@@ -23,32 +27,32 @@ LOWERING_ROUNDS = 6  # rounds of making the block lower
 
 
 def repair(request: PlanRequest, candidate: Candidate) -> Candidate | None:
-    """The first that fits of the candidate as it is, with ops moved about, and packed for longer; a placed candidate
-    only as it is."""
+    """The candidate as it is, with ops moved about or packed for longer, or else, where any method's plan may answer,
+    with some computed again; a placed candidate only as it is."""
     with request.so_far.times.part("placing"):
         if candidate.footprint is not None:
             return candidate if request.fits(candidate) else None
         simply = request.place(candidate, request.time.simply())
         if request.fits(simply):
             return simply
-        if (moved := settle(request, simply)) is not None:
-            return moved
+        settled = settle(request, simply, fitted if request.may_walk else moved_about)
+        if settled is not None and settled.cost <= simply.cost:
+            return settled
         longer = request.place(simply, request.time.longer())
-        return longer if request.fits(longer) else None
+        return longer if request.fits(longer) else settled
 
 
-def settle(request: PlanRequest, candidate: Candidate) -> Candidate | None:
-    """The order moved about until its model fits; where any method's plan may answer, ops may also be computed again.
+def settle(request: PlanRequest, candidate: Candidate, fit: Fit = moved_about) -> Candidate | None:
+    """The order made to fit until its model does: with its ops moved about, or in another way.
 
     Its work is its own: it comes in large steps, and would leave nothing for the search.
     """
     order, target = candidate.order, request.target
     problem = target.in_units(candidate.subject.problem)
-    clock, large = request.time.settling(), len(order) > LARGE_STEPS
-    fit = fitted if request.may_walk else moved_about
+    clock = request.time.settling()
     room, step = _room(request, candidate), 0
     for _ in range(SETTLING_ROUNDS):
-        part = settling_round(clock, large) if target.online else clock
+        part = settling_round(clock) if target.online else clock
         settled = fit(target.memory(problem, room), order, request.limits.seed, part)
         if settled is None:
             return None
@@ -68,7 +72,7 @@ def arrange_cheaper(request: PlanRequest, candidate: Candidate) -> Candidate:
     computed again."""
     if not request.target.online or request.late:
         return candidate
-    other = settle(request, candidate)
+    other = settle(request, candidate, fitted)
     return other if other is not None and other.cost < candidate.cost else candidate
 
 
@@ -96,9 +100,7 @@ def _lower_once(request: PlanRequest, candidate: Candidate) -> Candidate | None:
     if places is None or places.block <= places.bound:
         return None
     wanted = request.counted(candidate) - places.block + places.bound
-    other = settle(replace(request, budget=wanted), candidate)
-    if other is None or other.cost > candidate.cost:
-        other = candidate
+    other = settle(replace(request, budget=wanted), candidate) or candidate
     packed = request.target.place(other, clock=request.time.longer())
     best = packed if request.counted(packed) < request.counted(other) else other
     return best if request.counted(best) < request.counted(candidate) else None

@@ -32,7 +32,6 @@ from remat_cli.planning.targets.candidate import Candidate, Footprint
 from remat_cli.planning.targets.target import Target, View, as_written, graph_of
 from remat_cli.rewrite import Rewritten
 from solvers.clock import Clock
-from solvers.placement.fitting import LARGE_STEPS
 from solvers.placement.later import height_of
 from solvers.placement.memory import LaterRuns, MemoryModel
 from solvers.placement.pattern import outputs_apart
@@ -131,12 +130,9 @@ class StockTarget(Target):
         return most + most // UNSURE_PART
 
     def added(self, candidate: Candidate) -> int:
-        """Buffers that wait, and small values between the large ones, make a block higher than that of the ops alone.
-
-        Only narrowing needs to know: where ops are moved about, each round asks for less by what the last was over.
-        """
+        """Buffers that wait, and small values between the large ones, make a block higher than the ops alone do."""
         held = None if candidate.footprint is None else candidate.promise.later_foretold
-        if held is None or candidate.model is None or len(candidate.order) <= LARGE_STEPS:
+        if held is None or candidate.model is None:
             return 0
         own = height_of(outputs_apart(candidate.subject.problem), candidate.order)
         return max(0, held - candidate.model.prediction.problem.resident - own)

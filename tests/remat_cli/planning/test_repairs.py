@@ -10,10 +10,8 @@ import pytest
 
 from remat_cli.model.sessions import DEFAULT, STRICT, Session
 from remat_cli.planning import time_plan
-from remat_cli.planning.search import repairs as repairs_module
 from remat_cli.planning.search.repairs import lower, repair, settle, walk
 from remat_cli.planning.search.request import PlanRequest
-from remat_cli.planning.stock import target as stock_target
 from remat_cli.planning.targets.candidate import Candidate
 from solvers.clock import limited
 from solvers.placement import fitting
@@ -91,17 +89,6 @@ def test_a_lower_block_is_of_the_same_computes(data: Path) -> None:
     assert lowered.footprint.placement.block < candidate.footprint.placement.block  # type: ignore[union-attr]
 
 
-def test_a_lower_block_never_costs_time(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where only dearer computes would lie lower, the plan stays as it is found."""
-    request = request_for(data / "torch_cnn.onnx", LARGE, STRICT, "auto")
-    candidate = request.place(candidate_for(request.subject))
-    dearer = walk(within(request, int(0.9 * request.counted(candidate))), candidate)
-    assert dearer is not None
-    assert dearer.cost > candidate.cost
-    monkeypatch.setattr(repairs_module, "settle", lambda *_: dearer)
-    assert lower(request, candidate).cost == candidate.cost
-
-
 def test_walks_make_a_plan_of_their_own(data: Path) -> None:
     request = request_for(data / "torch_cnn.onnx", LARGE, STRICT, "auto")
     whole = request.place(candidate_for(request.subject))
@@ -133,7 +120,7 @@ def test_where_work_is_limited_no_clock_ends_the_last_placement(data: Path, monk
     assert found[0] == found[1]
 
 
-def test_a_large_plan_for_a_default_session_leaves_room_for_what_its_model_adds(
+def test_a_plan_for_a_default_session_leaves_room_for_what_its_model_adds(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Narrowed to all of the room, ResNet-152's order made a model 5% too large, and there was no time for another."""
@@ -141,10 +128,9 @@ def test_a_large_plan_for_a_default_session_leaves_room_for_what_its_model_adds(
     assert candidate.model is not None
     subject, prediction = request.subject, candidate.model.prediction
     asked: list[int] = []
-    monkeypatch.setattr(stock_target, "LARGE_STEPS", 0)
-    monkeypatch.setattr(fitting, "LARGE_STEPS", 0)
+    monkeypatch.setattr(fitting, "arrange_in_pattern", lambda *_: None)
     monkeypatch.setattr(fitting, "narrowed", lambda memory, *_: asked.append(memory.room))
-    assert settle(replace(request, method="auto"), candidate) is None
+    assert settle(replace(request, method="auto"), candidate, fitting.fitted) is None
     own = height_of(outputs_apart(subject.problem), candidate.order)
     left = request.room - prediction.rounding - request.target.reserve(subject.problem) - asked[0]
     assert left > prediction.problem.resident  # it does add something

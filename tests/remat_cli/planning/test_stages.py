@@ -14,7 +14,6 @@ from remat_cli.model.promise import Promise
 from remat_cli.model.sessions import STRICT
 from remat_cli.planning.kinds import TARGETS, target_of
 from remat_cli.planning.loading import load_subject
-from remat_cli.planning.search import met
 from remat_cli.planning.search.answer import Answer, find_solver
 from remat_cli.planning.search.known import cheaper_known, cheapest_known
 from remat_cli.planning.search.request import PlanRequest
@@ -23,7 +22,6 @@ from remat_cli.planning.targets.planned import PlannedTarget
 from remat_cli.plans import record
 from solvers.clock import Clock, limited
 from solvers.methods.exact.low_walks import lowest
-from solvers.placement import fitting
 from solvers.problem import Limits, Problem, Progress, Result, Status
 from tests.ample import ample
 from tests.cli.running import Command
@@ -107,9 +105,7 @@ def test_what_was_found_on_the_way_is_placed_and_kept(data: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_holds_for_large_graphs_holds_for_small_ones(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitting, "LARGE_STEPS", 0)
-    monkeypatch.setattr(met, "LARGE_NODES", 0)
+def test_a_search_that_has_time_is_not_kept_waiting_for_places(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = question(data / "torch_unet_convt.onnx", 0.8, "auto")
     found = attempted(replace(asked, limits=Limits(Clock(600))))
     assert found.found
@@ -132,8 +128,7 @@ def large_question(path: Path, keep: Callable[[Answer], None], gone_on: Event, k
     return replace(asked, limits=Limits(Clock(10 * LONGEST)))
 
 
-def test_a_large_search_goes_on_while_what_it_reports_is_placed(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(met, "LARGE_NODES", 0)
+def test_a_search_goes_on_while_what_it_reports_is_placed(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gone_on, kept = Event(), Event()
 
     def keep(_: Answer) -> None:
@@ -150,7 +145,6 @@ def test_a_large_search_goes_on_while_what_it_reports_is_placed(data: Path, monk
 
 def test_a_leaner_plan_is_not_replaced_by_a_cheaper_one(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where memory is to be least, the model as it is was met first, fits, and costs less than anything."""
-    monkeypatch.setattr(met, "LARGE_NODES", 0)
     kept = Event()
 
     def search(problem: Problem, budget: int, limits: Limits) -> Result:
@@ -167,7 +161,6 @@ def test_a_leaner_plan_is_not_replaced_by_a_cheaper_one(data: Path, monkeypatch:
 
 
 def test_what_goes_wrong_beside_a_search_is_raised(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(met, "LARGE_NODES", 0)
     kept = Event()
 
     def fail(_: Answer) -> None:
