@@ -1,4 +1,4 @@
-"""The bound over all orders, a round at a time, and the orders that its relaxations suggest.
+"""The bound over all orders, a round at a time, and what becomes of the orders that its relaxations suggest.
 
 A relaxation is posed in a step of its own: its size says how long the search of it takes.
 
@@ -12,10 +12,12 @@ from functools import cached_property
 
 import numpy as np
 
+from solvers.annealing.local import LocalSearch
 from solvers.methods.anyorder.bound import BoundSearch
 from solvers.methods.auto.operator import Offer, Operator, Step
 from solvers.methods.auto.pool import Contender
 from solvers.methods.auto.question import SearchQuestion
+from solvers.orders.arrays import Ints
 from solvers.problem import Limits, Progress
 from solvers.updates import in_time
 
@@ -29,6 +31,7 @@ class Raising(Operator):
         self.posing = _POSED * sum(len(node.reads) for node in asked.problem.nodes)
         self.searched = False  # whether the last step was a search
         self.ended = False
+        self.local = LocalSearch(asked.problem, asked.budget, asked.limits.seed)
         super().__init__(asked, self.posing)
 
     @cached_property
@@ -53,9 +56,16 @@ class Raising(Operator):
                 below.prepare(limits)
             if not self.searched or below.order is None:
                 return []
-            return [Offer(np.array(in_time(self.asked.as_asked, below.order), np.int64), self.name)]
+            return [Offer(self._mended(in_time(self.asked.as_asked, below.order), limits), self.name)]
 
         return step
+
+    def _mended(self, order: Sequence[int], limits: Limits) -> Ints:
+        """What a go of annealing makes of an order that lies below the bound, or near it, and mostly does not fit."""
+        moves = self.asked.moves
+        found = self.local.go(np.array(order, np.int64), self.below.rounds, moves, limits.clock).order
+        limits.clock.spend(moves=moves)
+        return found
 
     def end(self, entries: Sequence[Contender | None]) -> None:
         asked, below = self.asked, self.below
