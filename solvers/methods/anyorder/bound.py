@@ -39,6 +39,7 @@ _LARGE = 2000
 _COUNTED = 2
 _WEIGHED = 100_000  # columns of the relaxations, all together, in which other pivots are tried
 _WIDE = 8_000  # columns of one of them, at most
+_SQUARED = 1500  # columns, squared, for an iteration of a first round, but two for each column at most
 
 
 class BoundSearch:
@@ -140,8 +141,8 @@ class BoundSearch:
         return self.grouped is not None
 
     def expected(self) -> int:
-        """Moves that the round to come takes, as far as its size tells: rather too few, since its order leads far."""
-        return 2 * ITERATION_MOVES * self.columns
+        """Moves that the round to come takes, as far as its size tells; rather too few, since its order leads far."""
+        return ITERATION_MOVES * min(self.columns**2 // _SQUARED, 2 * self.columns)
 
     def _choose(self, limits: Limits) -> None:
         """Begin anew with other pivots if the linear relaxation costs more there."""
