@@ -129,9 +129,11 @@ class Met:
         return _beyond(*self.newest) <= (CHEAPER if self.closed else FAR_CHEAPER) * self.tried
 
     def instead_of(self, found: Answer) -> Candidate | None:
-        """A plan that was placed beside the search and is as good as what that found."""
-        is_as_good = self.best is not None and found.found and self._worth(self.best) <= self._worth(found)
-        return self.best if self.beside and is_as_good else None
+        """A plan that was placed beside the search and is as good as what that found, where any method's plan may
+        answer: other methods may seek something else than to cost less."""
+        if not (self.beside and self.request.may_walk and self.best is not None and found.found):
+            return None
+        return self.best if self._worth(self.best) <= self._worth(found) else None
 
     def gave_up(self, found: Answer) -> bool:
         """Whether the plan that the search found is the one that could not be placed beside it."""

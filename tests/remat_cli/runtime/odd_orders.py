@@ -20,6 +20,7 @@ import onnx
 import pytest
 
 import remat_cli as remat
+from remat_cli.model.sessions import DEFAULT
 from remat_cli.runtime import session as sessions
 from remat_cli.training.state import initial_state, values_of
 
@@ -56,7 +57,7 @@ def made(kind: str, precision: str, threads: int) -> Callable[[], float]:
     elif kind == "strict":
         session = sessions.session_of(content, Path(), threads=threads)
     else:
-        session = sessions.by_default_of(content, Path(), threads=threads)
+        session = sessions.session_of(content, Path(), threads=threads, kind=DEFAULT)
     return lambda: float(session.run(["loss"], feeds())[0])
 
 
