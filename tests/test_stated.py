@@ -21,7 +21,7 @@ NAME_STOCK_SESSIONS = {  # outside of what makes, asks for or measures them, not
 MAKE_OPTIONS = {
     "profiles/cuda.py",
     "profiles/strict.py",
-    "remat_cli/checking/watch.py",
+    "remat_cli/checking/weight.py",
     "remat_cli/runtime/c_session.py",
     "remat_cli/runtime/optimized.py",
     "remat_cli/runtime/session.py",

@@ -18,7 +18,7 @@ import onnxruntime
 from remat_cli.model.sessions import DEFAULT
 from remat_cli.model.signatures import feeds_of, ops_of
 from remat_cli.planning.loading import load_subject
-from remat_cli.planning.search.once import more_once, run_once
+from remat_cli.planning.search.measured import more_once, run_once
 from remat_cli.planning.stock.rewriting import Manner, rewrite_robustly
 from remat_cli.planning.stock.same_kernels import rewrite_surely
 from remat_cli.planning.subjects.subject import Subject

@@ -13,12 +13,11 @@ from pathlib import Path
 import onnx
 
 from remat_cli.errors import BadInput, Mismatch
-from remat_cli.formats.files import sha256, write_whole
-from remat_cli.formats.kinds import FileKind, check_place
+from remat_cli.formats.files import FileKind, check_place, sha256, write_whole
 from remat_cli.model.graph import Graph
-from remat_cli.model.promise import Promise
+from remat_cli.model.proved import Promise
 from remat_cli.model.sessions import DEFAULT
-from remat_cli.onnx_graph.metadata import say
+from remat_cli.onnx_graph.attributes import say
 from remat_cli.planning.kinds import target_of
 from remat_cli.planning.search.untouched import is_as_it_is, is_untouched
 from remat_cli.plans.planned import Planned

@@ -29,11 +29,10 @@ from remat_cli.pieces.finding import FREE, MOST_PIECES, Found, Rules, least_piec
 from remat_cli.pieces.table import Allowed
 from remat_cli.pieces.trying import BitTrials
 from remat_cli.planning.search.answer import Answer
-from remat_cli.planning.search.least import least_needed
+from remat_cli.planning.search.proofs import least_needed
 from remat_cli.planning.search.so_far import SoFar
 from remat_cli.planning.search.untouched import held_as_it_is, too_small
-from remat_cli.planning.subjects.in_pieces import Piecewise
-from remat_cli.planning.subjects.piece_costs import Timed
+from remat_cli.planning.subjects.in_pieces import Piecewise, Timed
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.time_plan import OFFER_SECONDS, PIECES_MEASURED_SECONDS, PIECES_SHARE, WHOLE_SHARE
 from remat_cli.results.memory import Memory

@@ -17,7 +17,7 @@ from remat_cli.formats import placesfile
 from remat_cli.formats.files import write_whole
 from remat_cli.ingest import ingest
 from remat_cli.model.graph import Graph
-from remat_cli.onnx_graph.metadata import said_in
+from remat_cli.onnx_graph.attributes import said_in
 from remat_cli.runtime.c_session import find_places
 from remat_cli.runtime.placed import Missed
 from solvers.placement.largest import Placement

@@ -1,13 +1,16 @@
 """Writes what a session of a plan is made from, here or in a process of its own:
 `python -m remat_cli.actions.session_writing PLAN FOLDER PARENT`.
 
-Invariant: the parts stand in the folder, but for a model that the plan does not change: that stays where it is.
+Invariant: the parts stand in the folder, but for a model that the plan does not change: that stays where it is. An op
+that is said to run before all updates does so in whatever order the session runs. Weights may be let go of where all
+lie in one file beside the model.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, astuple
 from pathlib import Path
 from typing import Any
@@ -17,25 +20,26 @@ import onnx
 from remat_cli import errors
 from remat_cli.actions import emitting
 from remat_cli.actions.emitting import Emitted
-from remat_cli.actions.letting_weights_go import weights_of
 from remat_cli.actions.session_parts import PARTS, SessionParts
-from remat_cli.actions.writing_over import written_over
 from remat_cli.errors import BadInput, RematError
 from remat_cli.fences import bind_to
 from remat_cli.formats.files import write_whole
-from remat_cli.formats.planparts import RecordedPlaces
+from remat_cli.formats.planfile import RecordedPlaces
+from remat_cli.formats.weights import KEPT_BYTES, StoredWeight, Weights
+from remat_cli.model.graph import Graph
+from remat_cli.model.sessions import STRICT, Session
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.notes.words import sentences
-from remat_cli.onnx_graph.apart import WEIGHTS, put_apart
+from remat_cli.onnx_graph.stored import WEIGHTS, is_beside, length_of, offset_of, put_apart, weights_file
+from remat_cli.planning.kinds import target_of
 from remat_cli.plans.planned import Planned, load_planned
 from remat_cli.runtime.optimized import layout_block
 from remat_cli.runtime.table import PlacesTable
-from remat_cli.training.failing import WrittenState
-from remat_cli.training.frame import frame_of
+from remat_cli.training.failing import NOTHING_WRITTEN, SMALL_BYTES, WrittenState
+from remat_cli.training.state import frame_of
 
 MODEL, FRAME, PLACES = "model.onnx", "frame.onnx", "places"
-
-
+WORTH_IT = 4  # times as many bytes as stay: fewer weights are not worth it
 OTHER_PROCESSOR = (
     "{} was made on another kind of processor: it has the layouts of convolutions that onnxruntime chose there, and"
     " would give other results here; run 'remat shrink' on this one"
@@ -99,6 +103,40 @@ def _files(emitted: Emitted, original: Path, folder: Path) -> tuple[Path, Path]:
     put_apart(emitted.model, folder)
     write_whole(folder / MODEL, emitted.model.SerializeToString(deterministic=True))
     return folder / MODEL, folder if (folder / WEIGHTS).exists() else original.parent
+
+
+def kept_of(model: onnx.ModelProto, folder: Path) -> int | None:
+    """How many bytes of the model's weights are to stay in memory; None for all of them."""
+    file = weights_file(model)
+    return None if file is None or (folder / file).stat().st_size < WORTH_IT * KEPT_BYTES else KEPT_BYTES
+
+
+def weights_of(model: onnx.ModelProto, folder: Path, kept: int) -> Weights | None:
+    """The weights that lie in one file, of a model in that folder; None where they lie in several, or in none."""
+    file = weights_file(model)
+    if file is None:
+        return None
+    beside = [(one, _stored(one)) for one in model.graph.initializer if is_beside(one)]
+    whole = tuple(
+        stored for one, stored in beside if stored.bytes == length_of(one)
+    )  # others take less than a byte each
+    return Weights(str(folder / file), kept, whole)
+
+
+def _stored(tensor: onnx.TensorProto) -> StoredWeight:
+    width = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize
+    return StoredWeight(tensor.name, tensor.data_type, width, tuple(tensor.dims), offset_of(tensor))
+
+
+def written_over(
+    graph: Graph | None, model: onnx.ModelProto, order: Sequence[str], session: Session = STRICT
+) -> WrittenState:
+    """What a run of the model in such a session writes over. `order`: of the graph's ops, by the plan."""
+    if graph is None:
+        return NOTHING_WRITTEN
+    large = {name for name in graph.in_place if graph.values[name].bytes > SMALL_BYTES}
+    before = target_of(session).runs_before(large, graph, model, order)
+    return WrittenState(frozenset(graph.in_place.values()), before)
 
 
 def main(plan: str, folder: str, parent: str) -> None:

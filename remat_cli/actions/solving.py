@@ -24,11 +24,10 @@ from remat_cli.planning.search.attempt import Policy
 from remat_cli.planning.search.find import find
 from remat_cli.planning.search.graphs import cheapest
 from remat_cli.planning.search.known import cheaper_known, cheapest_known, tried_alone
-from remat_cli.planning.search.least import least_needed
 from remat_cli.planning.search.least_held import least_held
 from remat_cli.planning.search.measured import foreseen
 from remat_cli.planning.search.met import candidate_so_far
-from remat_cli.planning.search.proofs import of_all_pieces
+from remat_cli.planning.search.proofs import least_needed, of_all_pieces
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.search.so_far import SoFar
 from remat_cli.planning.search.untouched import (

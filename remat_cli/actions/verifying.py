@@ -29,9 +29,9 @@ from remat_cli.errors import BadInput, Mismatch, Unfinished, Usage
 from remat_cli.formats.files import sha256
 from remat_cli.formats.planfile import AS_RUN
 from remat_cli.model.graph import Graph
-from remat_cli.model.promise import Promise
+from remat_cli.model.proved import Promise
 from remat_cli.model.sessions import Session
-from remat_cli.onnx_graph.metadata import said_in
+from remat_cli.onnx_graph.attributes import said_in
 from remat_cli.planning.search.untouched import is_untouched
 from remat_cli.planning.time_plan import ENDING_SHARE
 from remat_cli.plans.notebook import bars, shown

@@ -16,7 +16,7 @@ from profiles.system import let_go
 from remat_cli.actions.emitting import graph_of
 from remat_cli.actions.recipes import rate_of, recipe_of
 from remat_cli.actions.session_parts import SessionParts
-from remat_cli.actions.writing_over import written_over
+from remat_cli.actions.session_writing import written_over
 from remat_cli.api.given import CPU, Model, Plan, check_keywords, path_of, plan_of
 from remat_cli.api.keywords import OptimizerSettings, ScheduleSettings
 from remat_cli.api.sessions import parts_of, providers_of, refusals_in_words, session_on

@@ -14,9 +14,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from remat_cli.batch import schema, yamltree
+from remat_cli.batch import schema
 from remat_cli.batch.expect import Expected
-from remat_cli.batch.yamltree import Place, Tree
+from remat_cli.batch.schema import Place, Tree
 from remat_cli.errors import BadInput, meant
 from remat_cli.model.quantities import parse_budget, parse_bytes, parse_count, parse_seconds, parse_share
 from remat_cli.model.sessions import RUNTIME_OF, STRICT
@@ -77,7 +77,7 @@ class Job:
 
 def read(path: Path) -> list[Job]:
     """The jobs of a manifest, models in its order, or of their names within a glob."""
-    tree = yamltree.read(path)
+    tree = schema.read(path)
     wrong = list(schema.faults(tree.value, schema.schema_named("manifest")))
     if wrong:
         words = [str(tree.refuse(*fault)) for fault in wrong[:SHOWN_FAULTS]]

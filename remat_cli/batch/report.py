@@ -1,13 +1,16 @@
-"""The report of a batch, for programs and for people: JSON, JUnit's XML, Markdown, comma-separated values.
+"""The report of a batch, while it runs and at its end, for programs and for people: JSON, JUnit's XML, Markdown,
+comma-separated values.
 
-Invariant: all four have the same results; the JSON keeps to its schema.
+Invariant: all four at the end have the same results; the JSON keeps to its schema.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 from xml.etree import ElementTree
 
@@ -15,8 +18,9 @@ from remat_cli.batch import schema
 from remat_cli.batch.baseline import Before, change_of
 from remat_cli.batch.run import JobReport
 from remat_cli.results.versions import versions
+from remat_cli.saying.progress import clip, writes_over
 from remat_cli.saying.report import comma_separated
-from remat_cli.units import show_bytes
+from remat_cli.units import show_bytes, show_time
 
 FORMAT = "remat-report/1"
 COLUMNS = (
@@ -25,6 +29,7 @@ COLUMNS = (
 )
 SHORT_CHARACTERS = 240  # letters of why a job failed, where people read it; the report has all
 BEYOND_XML = dict.fromkeys([*range(9), 11, 12, *range(14, 32), 65534, 65535, *range(55296, 57344)], "?")
+UP, CLEAR = "\033[F", "\033[J"
 
 
 def as_object(results: Sequence[JobReport], seconds: float) -> dict[str, Any]:
@@ -151,3 +156,47 @@ def line(result: JobReport) -> str:
 def _near(path: str) -> str:
     """The path relative to the working directory."""
     return str(Path(path).relative_to(Path.cwd())) if Path(path).is_relative_to(Path.cwd()) else path
+
+
+class ProgressTable:
+    """`running`: titles and seconds of what is being done. On stderr: stdout is for answers."""
+
+    def __init__(self, total: int, running: Callable[[], list[tuple[str, float]]], quiet: bool) -> None:
+        self.total = total
+        self.running = running
+        self.quiet = quiet
+        self.live = writes_over() and not quiet
+        self.done = self.failed = self.cached = self.drawn = 0
+
+    def __enter__(self) -> ProgressTable:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self.live:
+            sys.stderr.write(self._wiped())
+            sys.stderr.flush()
+
+    def __call__(self, result: JobReport | None) -> None:
+        words = ""
+        if result is not None:
+            self.done += 1
+            self.failed += not result.passed
+            self.cached += bool(result.said["cached"])
+            words = line(result) + "\n"
+        if self.quiet or not (words or self.live):
+            return
+        sys.stderr.write(self._wiped() + words + self._below())
+        sys.stderr.flush()
+
+    def _wiped(self) -> str:
+        """The text that erases the lines drawn below."""
+        drawn, self.drawn = self.drawn, 0
+        return UP * drawn + CLEAR if self.live and drawn else ""
+
+    def _below(self) -> str:
+        if not self.live:
+            return ""
+        rows = [f"        {title}  {show_time(seconds * 1e9)}" for title, seconds in self.running()]
+        rows.append(f"{self.done}/{self.total} done, {self.failed} failed, {self.cached} unchanged")
+        self.drawn = len(rows)
+        return "".join(clip(row) + "\n" for row in rows)

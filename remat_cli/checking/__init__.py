@@ -6,7 +6,8 @@ Invariant: no figure of the plan is trusted; every figure in a Report was measur
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -15,11 +16,9 @@ from typing import Any
 import onnx
 
 from remat_cli.checking.child import Reply
-from remat_cli.checking.compare import EXACT, IN_PIECES, Difference, Tolerance
-from remat_cli.checking.complaints import last_words, name_culprit
+from remat_cli.checking.compare import EXACT, IN_PIECES, Difference, Tolerance, compare, noise_of, without
 from remat_cli.checking.exactness import Exactness, judge
 from remat_cli.checking.processes import TIME_UP, Bench, InPlace
-from remat_cli.checking.varying import compare, noise_of, without
 from remat_cli.errors import BadInput
 from remat_cli.model.graph import Graph
 from remat_cli.model.sessions import KINDS, Session
@@ -297,3 +296,26 @@ def _versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+def last_words(text: str) -> str:
+    """The end of onnxruntime's message, where the reason is."""
+    words = " ".join(text.split())
+    found = re.search(r"Available memory of \d+ is smaller than requested bytes of \d+", words)
+    return found.group() if found else words[-300:]
+
+
+def name_culprit(graph: Graph, text: str) -> str:
+    """The op that onnxruntime has no kernel for, if its message is about one."""
+    named = next(_unrunnable(graph, text), None)
+    if named is None:
+        return last_words(text)
+    return f"it has no kernel for {named}, so the plan cannot be verified here; the rewritten model itself is complete"
+
+
+def _unrunnable(graph: Graph, text: str) -> Iterator[str]:
+    patterns = (r"implementation for (\w+)\(", r"(\w+)\(-?\d+\) is not a registered", r"No [Oo]p registered for (\w+)")
+    for pattern in patterns:
+        for kind in re.findall(pattern, text):
+            op = next((op for op in graph.ops if op.op_type == kind), None)
+            yield f"op {op.name} ({op.domain or 'ai.onnx'} {kind})" if op else kind

@@ -18,8 +18,7 @@ from profiles import cuda
 from profiles.cuda import PROVIDERS, NoCuda
 from profiles.device import quiet_runtime
 from profiles.system import let_go
-from remat_cli.checking.watch import MemoryWatch
-from remat_cli.checking.weight import mapped_now, resident, resident_now, resident_peak
+from remat_cli.checking.weight import MemoryWatch, mapped_now, resident, resident_now, resident_peak
 from remat_cli.fences import bind_to
 from remat_cli.formats import arrays
 from remat_cli.formats.declared import declared

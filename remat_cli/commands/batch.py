@@ -11,7 +11,7 @@ import click
 
 from remat_cli.commands import options
 from remat_cli.errors import BadInput
-from remat_cli.formats.kinds import FileKind, check_place
+from remat_cli.formats.files import FileKind, check_place
 
 if TYPE_CHECKING:
     from remat_cli.batch.pool import Workers
@@ -81,8 +81,8 @@ def _run(jobs: Sequence[Any], given: Mapping[str, Any]) -> int:
 
     from remat_cli.batch import baseline
     from remat_cli.batch.expect import worst
+    from remat_cli.batch.report import ProgressTable
     from remat_cli.batch.run import INTERRUPTED_CODE, Batch
-    from remat_cli.batch.table import ProgressTable
 
     before = baseline.read(given["baseline"]) if given["baseline"] else {}
     begun, workers = monotonic(), _workers(given)

@@ -12,7 +12,7 @@ import click
 
 from remat_cli.commands import options
 from remat_cli.errors import BadInput
-from remat_cli.formats.kinds import FileKind, check_place
+from remat_cli.formats.files import FileKind, check_place
 from remat_cli.units import show_bytes
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def _tell(training: ModelProto, path: Path, forward_nodes: int, given: Mapping[s
 
 def _notes(training: ModelProto, given: Mapping[str, Any]) -> list[str]:
     from remat_cli.actions.differentiating import notes_of
-    from remat_cli.model.on_cuda import without_kernel
+    from remat_cli.model.semantics import without_kernel
 
     notes = list(notes_of(training))
     if given["device"] == "cuda":

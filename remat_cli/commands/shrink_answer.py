@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from remat_cli.actions.shrinking.choosing import CLEARLY, Recommended, is_good
 from remat_cli.actions.shrinking.shrink import Shrunk
-from remat_cli.actions.shrinking.ways import AS_IT_IS, STOCK, Outputs, TriedWay
+from remat_cli.actions.shrinking.ways import AS_IT_IS, CLEARLY, STOCK, Outputs, Recommended, TriedWay, is_good
 from remat_cli.units import show_bytes, show_share, show_time
 
 WIDTHS = 22, 9, 9, 18, 13

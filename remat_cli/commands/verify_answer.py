@@ -11,9 +11,8 @@ from profiles.measure import BUSY
 from profiles.system import processors
 from remat_cli.actions.verifying import ALLOWED_BYTES, Verified
 from remat_cli.checking import Mode, Process, Verification
-from remat_cli.checking.compare import EXACT, IN_PIECES, Tolerance
+from remat_cli.checking.compare import EXACT, FACTOR, IN_PIECES, Tolerance
 from remat_cli.checking.exactness import FACTOR_MOST, Exactness
-from remat_cli.checking.varying import FACTOR
 from remat_cli.plans.planned import Planned
 from remat_cli.saying.report import table
 from remat_cli.units import show_bytes, show_change, show_time

@@ -1,7 +1,8 @@
 """`*.plan.json`: a schedule, the question it answers and its promised figures, in the names of its model.
 
 Invariant: equal plans give equal bytes; what is read back is complete and of the right types; paths inside the file are
-relative to its folder, so that a folder can be moved as a whole. A plan loads without the solver that made it.
+relative to its folder, so that a folder can be moved as a whole. A plan loads without the solver that made it. What the
+records declare is what is checked; what they have by default is not written.
 """
 
 from __future__ import annotations
@@ -16,19 +17,63 @@ from typing import Annotated, Any
 from remat_cli.errors import BadInput
 from remat_cli.formats.declared import Between, Undeclared, declared
 from remat_cli.formats.files import sha256, write_whole
-from remat_cli.formats.planparts import CutOps, RecordedPlaces, as_said
 from remat_cli.formats.program import fault, number_program
 from remat_cli.limits import TEXT_BYTES
-from remat_cli.model.promise import Promise
-from remat_cli.model.proved import PlanProof, overhead_of
+from remat_cli.model.proved import PlanProof, Promise, overhead_of
 from remat_cli.model.sessions import Session, kind_of
 from remat_cli.reading import parse_json, read_whole, written_by_newer
+from solvers.placement.largest import Placement
 from solvers.plan import Plan
 from solvers.problem import Problem
 from solvers.simulate import IllegalPlan, Outcome, simulate
 
+MOST_PIECES = 1 << 16
+MOST_COST = 1 << 60  # nanoseconds, or bytes
+
+Cost = Annotated[int, Between(0, MOST_COST)]
 FORMAT = "remat-plan/1"
 FILE, AS_RUN = "file", "as run"  # the ops of the schedule: the model's own, or the kernels that a default session runs
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedPlaces(Placement):
+    """Where values lie. Of places that runs showed: `threads` of those runs; `layout`: how many channels lie together
+    in the model's layouts, where it has any; `weights`: the bytes of weights that stay in memory, where runs let go of
+    others."""
+
+    threads: int | None = None
+    layout: int | None = None
+    weights: int | None = None
+
+
+def places_of(placement: Placement, **seen: int | None) -> RecordedPlaces:
+    """The places, with what was seen of the runs that showed them."""
+    return RecordedPlaces(placement.block, placement.bound, placement.allocations, **seen)
+
+
+@dataclass(frozen=True, slots=True)
+class CutRegion:
+    """Ops that are cut together: in how many pieces, and each in which way, by name."""
+
+    pieces: Annotated[int, Between(2, MOST_PIECES)]
+    ways: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class CutOps:
+    """How a graph in pieces is made of the model's. `sha256`: of that graph; `exact`: whether its results are the same
+    bits. `costs`: measured time and workspace of ops that only it has."""
+
+    exact: bool
+    sha256: str
+    regions: tuple[CutRegion, ...]
+    costs: dict[str, tuple[Cost, Cost]] = field(default_factory=dict)
+
+
+def as_said(part: RecordedPlaces | CutOps) -> dict[str, Any]:
+    """The part as its file has it."""
+    said = asdict(part)
+    return {one.name: said[one.name] for one in fields(part) if said[one.name] not in (None, {})}
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 import onnx
 
 from remat_cli.gradient.tensor import Tensor
-from remat_cli.onnx_graph.attributes import attribute
-from remat_cli.onnx_graph.metadata import said_in
+from remat_cli.onnx_graph.attributes import attribute, said_in
 
 # metadata key: the class axis of a forward model's logits; in a training graph, the axis that was used
 CLASS_AXIS = "remat.class_axis"

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import onnx
 
 from remat_cli.errors import BadInput
-from remat_cli.onnx_graph.metadata import said_in
+from remat_cli.onnx_graph.attributes import said_in
 from remat_cli.onnx_graph.walk import names_stored
 
 SIGNATURE = "pkg.torch.export.ExportedProgram.graph_signature"

@@ -1,13 +1,14 @@
 """A graph in the making: nodes emitted one by one, each output's static shape known at once.
 
 Invariant: every value's type is static and stands in `types`; emitting one computation twice gives the same values, so
-rules may ask for what they need without counting who asked before.
+rules may ask for what they need without counting who asked before. A node whose types onnx cannot infer is refused
+with what to do about it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import prod
@@ -15,17 +16,19 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import helper
+from onnx import defs, helper, numpy_helper, shape_inference
 
 from remat_cli.errors import BadInput
-from remat_cli.gradient.inference import infer_types
 from remat_cli.gradient.tensor import Tensor
 from remat_cli.limits import TENSOR_BYTES
+from remat_cli.onnx_graph.stored import FOLDED_ELEMENTS
+from remat_cli.onnx_graph.walk import static_shape
 
 WRITTEN_OUT_ELEMENTS = 1 << 26  # the most elements of a constant that a gradient needs
 FLOATS = (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16, onnx.TensorProto.DOUBLE)
 
 Key = tuple[Any, ...]  # two computations or constants with one key are the same
+_schemas: dict[tuple[str, int, str], Any] = {}
 
 
 @dataclass(slots=True)
@@ -267,3 +270,45 @@ def _hashable(attributes: dict[str, Any]) -> Key:
 
 def _plain(value: Any) -> Any:
     return value.SerializeToString() if hasattr(value, "SerializeToString") else value
+
+
+def infer_types(
+    node: onnx.NodeProto, types: Mapping[str, onnx.TypeProto], constants: Mapping[str, np.ndarray], opset: int
+) -> dict[str, onnx.TypeProto]:
+    """The types of the node's outputs by name."""
+    known = {
+        name: numpy_helper.from_array(constants[name], name)
+        for name in node.input
+        if name in constants and constants[name].size <= FOLDED_ELEMENTS
+    }
+    reads = {name: types[name] for name in node.input if name}
+    schema, imports = _schema(node.op_type, opset, node.domain), [helper.make_opsetid("", opset)]
+    try:
+        found = shape_inference.infer_node_outputs(schema, node, reads, known, opset_imports=imports)
+    except (shape_inference.InferenceError, onnx.checker.ValidationError, AttributeError, MemoryError) as error:
+        reason = str(error).strip().splitlines()[-1]
+        raise BadInput(f"{node.op_type} node '{node.name}' does not fit its inputs: {reason}") from error
+    for name in filter(None, node.output):
+        _check_static(node, name, found.get(name))
+    return {name: kind for name, kind in found.items() if name}
+
+
+def _check_static(node: onnx.NodeProto, name: str, kind: onnx.TypeProto | None) -> None:
+    if kind is not None and any(dim.dim_value < 0 for dim in kind.tensor_type.shape.dim):
+        raise BadInput(f"'{name}' ({node.op_type} node '{node.name}') would have a dimension below zero")
+    if kind is None or static_shape(kind) is None:
+        raise BadInput(
+            f"the shape of '{name}' ({node.op_type} node '{node.name}') is not static; "
+            "bind the inputs' dimensions with --batch or --shape"
+        )
+
+
+def _schema(kind: str, opset: int, domain: str) -> Any:
+    key = (kind, opset, domain)
+    if key not in _schemas:
+        try:
+            _schemas[key] = defs.get_schema(kind, opset, domain)
+        except defs.SchemaError as error:
+            place = f"domain '{domain}'" if domain else f"opset {opset}"
+            raise BadInput(f"{kind} is not an operator of {place}") from error
+    return _schemas[key]

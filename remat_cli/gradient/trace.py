@@ -1,17 +1,19 @@
 """Puts the forward graph on a tape: every shape static, constants folded, each op ready to be differentiated.
 
 Invariant: values keep the model's names unless another value has the name already. Nodes that compute constants, pass
-their input on, or do not lead to the loss leave no trace.
+their input on, or do not lead to the loss leave no trace. A node is held to its op's schema before it is read; those of
+a branch when it is taken.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
 import numpy as np
 import onnx
-from onnx import defs, numpy_helper
+from onnx import checker, defs, numpy_helper
 
 from remat_cli.errors import BadInput
 from remat_cli.gradient import unrolled
@@ -20,13 +22,14 @@ from remat_cli.gradient.fold import fold
 from remat_cli.gradient.lowering import LOWERED
 from remat_cli.gradient.refusals import Refusal, hides_a_gradient, is_defined, kind_of, refuse
 from remat_cli.gradient.rules import RULES
-from remat_cli.gradient.sound import check_node
 from remat_cli.gradient.tape import Tape, Taped
 from remat_cli.gradient.tensor import Tensor
 from remat_cli.gradient.upgrade import modernize
 from remat_cli.onnx_graph.attributes import attribute, attributes
 from remat_cli.onnx_graph.sequences import WRITERS, CannotWriteOut, SequenceWriter
-from remat_cli.onnx_graph.walk import has_subgraph
+from remat_cli.onnx_graph.walk import has_subgraph, subgraphs
+
+STATISTICS = 3  # outputs of a BatchNormalization that trains, from opset 14 on
 
 
 class Tracer:
@@ -243,3 +246,43 @@ def _function(tape: Tape, node: onnx.NodeProto) -> onnx.FunctionProto | None:
         return None
     made = schema.get_function_with_opset_version(tape.opset)
     return onnx.FunctionProto.FromString(made) if made else schema.function_body
+
+
+def check_node(node: onnx.NodeProto, opsets: Mapping[str, int]) -> None:
+    """`opsets`: the version of each domain."""
+    version = opsets.get(node.domain, 1)
+    if (
+        not defs.has(node.op_type, version, node.domain)
+        or defs.get_schema(node.op_type, version, node.domain).deprecated
+    ):
+        return  # there is no schema; whether the op can be differentiated is decided later
+    context = checker.C.CheckerContext()
+    context.ir_version = onnx.IR_VERSION
+    context.opset_imports = {**opsets, node.domain: version}
+    try:
+        checker.check_node(_without_branches(node), context)
+    except checker.ValidationError as error:
+        reason = " ".join(str(error).split("==>")[0].split())
+        what = f"{node.op_type} node '{node.name}' is not as ONNX defines the op: {reason}"
+        raise BadInput(what + _advice(node)) from error
+
+
+def _advice(node: onnx.NodeProto) -> str:
+    """What helps, where an exporter is known to write such a node."""
+    if node.op_type == "BatchNormalization" and len(node.output) > STATISTICS:
+        return (
+            " PyTorch's tracing exporter writes so what InstanceNorm's running statistics are of: "
+            "export with torch.onnx.export(..., dynamo=True, optimize=False)"
+        )
+    return ""
+
+
+def _without_branches(node: onnx.NodeProto) -> onnx.NodeProto:
+    """The node without its branches, because the checker would look in them for what is defined outside."""
+    if not has_subgraph(node):
+        return node
+    bare = deepcopy(node)
+    for branch in subgraphs(bare):
+        branch.Clear()
+        branch.name = "branch"
+    return bare

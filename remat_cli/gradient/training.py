@@ -21,9 +21,8 @@ from remat_cli.gradient.classes import CLASS_AXIS, class_axis, named_class_axis
 from remat_cli.gradient.differentiate import differentiate
 from remat_cli.gradient.losses import in_float32, loss_with_labels
 from remat_cli.gradient.optimizers import RATE, STEP, Recipe, Update, Updates
-from remat_cli.gradient.parameters import Choice
+from remat_cli.gradient.parameters import Choice, remarks
 from remat_cli.gradient.prepare import Binding, Forward, Modes, check_outputs, prepare
-from remat_cli.gradient.remarks import remarks
 from remat_cli.gradient.rules import RULES
 from remat_cli.gradient.scaling import FINITE, FIRST_SCALE, LOSS_SCALE, Scaling
 from remat_cli.gradient.tape import FLOATS

@@ -14,9 +14,8 @@ from pathlib import Path
 import onnx
 
 from remat_cli.errors import BadInput
-from remat_cli.ingest.defaults import give_misread_defaults
 from remat_cli.ingest.dims import bind, refuse_unused
-from remat_cli.ingest.expand import expand
+from remat_cli.ingest.expand import expand, give_misread_defaults
 from remat_cli.ingest.names import name_nodes, sort_nodes
 from remat_cli.ingest.phases import backward_ops
 from remat_cli.ingest.shapes import UnknownSize, infer

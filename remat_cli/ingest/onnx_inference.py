@@ -14,9 +14,8 @@ import onnx
 from onnx import helper, numpy_helper
 
 from remat_cli.ingest.known_control import settle_branch
-from remat_cli.ingest.rules import ALIASES, BLOCKED
+from remat_cli.ingest.rules import ALIASES, BLOCKED, Type
 from remat_cli.ingest.runtime_types import Partial
-from remat_cli.ingest.typed_node import Type
 from remat_cli.onnx_graph.walk import captures, has_subgraph, static_shape
 
 Types = Mapping[str, Partial]

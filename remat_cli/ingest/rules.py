@@ -7,15 +7,92 @@ because onnxruntime-training puts some of them in the standard domain.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
 import onnx
 
-from remat_cli.ingest.typed_node import Rule, Type, TypedNode, Types, like, shape_from
+from remat_cli.onnx_graph.attributes import attribute
 
+Type = tuple[int, tuple[int, ...]]
+Types = list[Type | None]
 BOOL, FLOAT = onnx.TensorProto.BOOL, onnx.TensorProto.FLOAT
 INT32, INT64, UINT32 = onnx.TensorProto.INT32, onnx.TensorProto.INT64, onnx.TensorProto.UINT32
+FLAG: Type = (BOOL, (1,))
+# Ops of this domain have blocked channels; their shapes follow the standard op of the same name.
+BLOCKED = "com.microsoft.nchwc"
+# Ops that extend a standard op without changing its result's shape: the standard op, and how many inputs it has.
+ALIASES: dict[str, tuple[str, int]] = {
+    "FusedConv": ("Conv", 3),
+    "FusedGemm": ("Gemm", 3),
+    "ReduceSumTraining": ("ReduceSum", 2),
+}
+# Ops that make one value of the type and shape of their first input, and of their second.
+LIKE_FIRST = """
+    BiasAdd BiasFastGeluGrad_dX BiasGelu BiasGeluGrad_dX BiasSoftmax BitmaskDropoutGrad DropoutGrad FakeQuantGrad
+    FastGelu FastGeluGrad Gelu GeluGrad InPlaceAccumulator LeakyReluGrad LogSoftmaxGrad LogSoftmaxGrad_13
+    MeanVarianceNormalization QuickGelu QuickGeluGrad ReluGrad ReshapeGrad Scale SigmoidGrad SinGrad SoftmaxGrad
+    SoftmaxGrad_13 TanhGrad ZeroGradient
+"""
+LIKE_SECOND = """
+    ResizeGrad SoftmaxCrossEntropyGrad SoftmaxCrossEntropyLossGrad SoftmaxCrossEntropyLossInternalGrad
+    SparseSoftmaxCrossEntropyGrad
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class TypedNode:
+    """A node with the types and known contents of its inputs."""
+
+    node: onnx.NodeProto
+    types: Mapping[str, Type]
+    constants: Mapping[str, np.ndarray]
+    makers: Mapping[str, onnx.NodeProto]
+
+    def has(self, place: int) -> bool:
+        return place < len(self.node.input) and bool(self.node.input[place])
+
+    def type(self, place: int) -> Type:
+        if not self.has(place):
+            raise ValueError(f"input {place} is missing")
+        return self.types[self.node.input[place]]
+
+    def like(self, place: int) -> Type | None:
+        return self.type(place) if self.has(place) else None
+
+    def dtype(self, place: int) -> int:
+        return self.type(place)[0]
+
+    def shape(self, place: int) -> tuple[int, ...]:
+        return self.type(place)[1]
+
+    def constant(self, place: int) -> tuple[int, ...] | None:
+        found = self.constants.get(self.node.input[place])
+        return None if found is None else tuple(int(x) for x in found.ravel())
+
+    def attribute(self, name: str, default: Any) -> Any:
+        return attribute(self.node, name, default)
+
+
+Rule = Callable[[TypedNode], Types]
+
+
+def like(*places: int) -> Rule:
+    """A rule: each output has the type and shape of one input."""
+    return lambda call: [call.like(place) for place in places]
+
+
+def shape_from(place: int, data: int) -> Rule:
+    """A rule: the one output has the shape that a constant input contains."""
+
+    def rule(call: TypedNode) -> Types:
+        sizes = call.constant(place)
+        return [None if sizes is None else (call.dtype(data), sizes)]
+
+    return rule
 
 
 def _conv_transpose_grad(call: TypedNode) -> Types:
@@ -173,30 +250,6 @@ def _upsample(call: TypedNode) -> Types:
     scales = call.attribute("scales", [1] * len(call.shape(0)))
     return [(call.dtype(0), tuple(size * scale for size, scale in zip(call.shape(0), scales, strict=True)))]
 
-
-FLAG: Type = (BOOL, (1,))
-
-# Ops of this domain have blocked channels; their shapes follow the standard op of the same name.
-BLOCKED = "com.microsoft.nchwc"
-
-# Ops that extend a standard op without changing its result's shape: the standard op, and how many inputs it has.
-ALIASES: dict[str, tuple[str, int]] = {
-    "FusedConv": ("Conv", 3),
-    "FusedGemm": ("Gemm", 3),
-    "ReduceSumTraining": ("ReduceSum", 2),
-}
-
-# Ops that make one value of the type and shape of their first input, and of their second.
-LIKE_FIRST = """
-    BiasAdd BiasFastGeluGrad_dX BiasGelu BiasGeluGrad_dX BiasSoftmax BitmaskDropoutGrad DropoutGrad FakeQuantGrad
-    FastGelu FastGeluGrad Gelu GeluGrad InPlaceAccumulator LeakyReluGrad LogSoftmaxGrad LogSoftmaxGrad_13
-    MeanVarianceNormalization QuickGelu QuickGeluGrad ReluGrad ReshapeGrad Scale SigmoidGrad SinGrad SoftmaxGrad
-    SoftmaxGrad_13 TanhGrad ZeroGradient
-"""
-LIKE_SECOND = """
-    ResizeGrad SoftmaxCrossEntropyGrad SoftmaxCrossEntropyLossGrad SoftmaxCrossEntropyLossInternalGrad
-    SparseSoftmaxCrossEntropyGrad
-"""
 
 RULES: dict[str, Rule] = {
     **dict.fromkeys(LIKE_FIRST.split(), like(0)),

@@ -33,9 +33,8 @@ from remat_cli.ingest.onnx_inference import (
     static_type,
     tensor_type,
 )
-from remat_cli.ingest.rules import RULES
+from remat_cli.ingest.rules import RULES, Type, TypedNode
 from remat_cli.ingest.runtime_types import Partial, ask_runtime
-from remat_cli.ingest.typed_node import Type, TypedNode
 from remat_cli.model.graph import Value
 from remat_cli.onnx_graph.load import TYPES
 from remat_cli.onnx_graph.stored import FOLDED_ELEMENTS, constant_tensor

@@ -17,7 +17,7 @@ import numpy as np
 from remat_cli.model import semantics
 from remat_cli.model.graph import Graph, Op
 from remat_cli.model.kernel_kinds import kind_of
-from remat_cli.model.on_cuda import lost_to_granules
+from remat_cli.model.semantics import lost_to_granules
 from solvers.placement.chunks import rounded
 from solvers.problem import RESIDENT, Node, Problem
 

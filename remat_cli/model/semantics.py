@@ -3,11 +3,14 @@ once.
 
 Invariant: data only; every line is measured in ONNX Runtime's strict session or read from its kernel registrations
 (docs/explanation/onnxruntime.md says which). Where nothing is known the answer is the safe one: no sharing, and an op
-of an unknown domain runs once.
+of an unknown domain runs once. What is said of CUDA is for onnxruntime-gpu 1.31.1 and float32, and held against the
+provider itself by a test (`tests/cuda`); an op named there runs on the CPU, so its place in the order is not the
+file's.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import cache
 from math import prod
@@ -104,6 +107,13 @@ MADE_ANYWAY = {"BatchNormalization", "Dropout", *RECURRENT}
 
 ATTENTION_PASTS = slice(4, 6)  # the earlier keys and values, which the kernel needs all together or not at all
 ATTENTION_PRESENTS = {1, 2}
+NEVER = (
+    *("Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Celu", "Cosh", "Det", "Hardmax", "MaxUnpool", "Mean"),
+    *("MeanVarianceNormalization", "Sinh", "Tan", "Unique"),
+)
+FROM_OPSET = dict.fromkeys(("Elu", "InstanceNormalization", "MaxPool", "Selu", "ThresholdedRelu"), 22)
+GRANULE = 2 << 20  # bytes: the driver gives a block of half of it or more whole granules; seen on an H100
+LAST_OPSET = 21  # the opset that still has kernels for those
 
 
 def views(op: Op) -> Places:
@@ -221,3 +231,29 @@ def needs_training_build(node: onnx.NodeProto) -> bool:
     """Whether only a training build of ONNX Runtime has a kernel for the node."""
     stem = node.op_type.removesuffix("_13").removesuffix("_dX")
     return node.op_type in TRAINING_BUILD or (stem.endswith("Grad") and node.domain in (STANDARD, MICROSOFT))
+
+
+def lost_to_granules(sizes: Iterable[int]) -> int:
+    """The bytes that the driver gives blocks of these sizes beyond what they need. Small ones share a granule."""
+    return sum(-size % GRANULE for size in sizes if 2 * size >= GRANULE)
+
+
+def without_kernel(model: onnx.ModelProto) -> list[str]:
+    """The ops that run on the CPU because CUDA has no kernel for them, with the reason and the number of nodes."""
+    opset = next((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), 0)
+    found: Counter[str] = Counter()
+    for node in model.graph.node:
+        if node.domain not in ("", "ai.onnx"):
+            continue
+        if node.op_type in NEVER:
+            found[node.op_type] += 1
+        elif opset >= FROM_OPSET.get(node.op_type, opset + 1):
+            found[f"{node.op_type} of opset {opset} (of {LAST_OPSET} it has one)"] += 1
+        elif node.op_type == "ConvTranspose" and _is_lopsided(node):
+            found["ConvTranspose with other padding at the end than at the beginning"] += 1
+    return [f"{what}, {count} node{'s' * (count > 1)}" for what, count in sorted(found.items())]
+
+
+def _is_lopsided(node: onnx.NodeProto) -> bool:
+    pads = attribute(node, "pads", [])
+    return pads[: len(pads) // 2] != pads[len(pads) // 2 :]

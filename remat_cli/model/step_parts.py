@@ -13,7 +13,7 @@ from typing import Any
 
 import onnx
 
-from remat_cli.onnx_graph.metadata import said_in
+from remat_cli.onnx_graph.attributes import said_in
 
 STEP_PARTS = "remat.step"  # metadata of a training graph
 OPTIMIZER = "remat.optimizer"  # metadata of a training graph that updates its parameters: how

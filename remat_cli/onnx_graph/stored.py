@@ -1,4 +1,5 @@
-"""The tensors that a model stores, in its file or beside it.
+"""The tensors that a model stores, in its file or beside it; and how they get into a file of their own, which a
+runtime maps instead of copying.
 
 Invariant: `array_of` reads one tensor's bytes and keeps none. What lies beside a model lies within its folder, whole.
 """
@@ -15,6 +16,11 @@ from onnx import helper, numpy_helper
 
 from remat_cli.errors import BadInput
 from remat_cli.onnx_graph.walk import subgraphs
+
+FOLDED_ELEMENTS = 4096  # of a constant whose content is known: no shape, and no list of axes or lengths, has more
+WEIGHTS = "weights"  # the name of that file where nobody sees it
+LEAST_BYTES = 1024  # of a tensor that is put there
+PAGE_BYTES = 4096  # where a mapping can begin
 
 
 def array_of(tensor: onnx.TensorProto) -> np.ndarray:
@@ -139,9 +145,6 @@ def _resolve(file: Path) -> Path:
         return file
 
 
-FOLDED_ELEMENTS = 4096  # of a constant whose content is known: no shape, and no list of axes or lengths, has more
-
-
 def constant_tensor(node: onnx.NodeProto) -> onnx.TensorProto | None:
     """What a Constant node holds; None if that is sparse, or text."""
     kinds = {"value_int": np.int64, "value_ints": np.int64, "value_float": np.float32, "value_floats": np.float32}
@@ -152,3 +155,46 @@ def constant_tensor(node: onnx.NodeProto) -> onnx.TensorProto | None:
             array = np.array(helper.get_attribute_value(attribute), kinds[attribute.name])
             return onnx.numpy_helper.from_array(array)
     return None
+
+
+def put_apart(model: onnx.ModelProto, folder: Path, name: str = WEIGHTS) -> None:
+    """Move the initializers' bytes into a file of that name in the folder."""
+    if any(map(is_beside, tensors(model))):
+        return
+    stored = [tensor for tensor in model.graph.initializer if len(tensor.raw_data) >= LEAST_BYTES]
+    if not stored:
+        return
+    try:
+        with (folder / name).open("wb") as file:
+            for tensor in stored:
+                file.seek(-file.tell() % PAGE_BYTES, 1)
+                offset, length = file.tell(), file.write(tensor.raw_data)
+                _refer(tensor, name, offset, length)
+    except OSError as error:
+        raise BadInput(f"cannot write the model's weights to {folder}: {error.strerror}") from error
+
+
+def weights_file(model: onnx.ModelProto) -> Path | None:
+    """The one file in which the model's initializers lie that are not in its own; None where that is not one."""
+    found = {_entries(tensor)["location"] for tensor in model.graph.initializer if is_beside(tensor)}
+    return Path(found.pop()) if len(found) == 1 else None
+
+
+def offset_of(tensor: onnx.TensorProto) -> int:
+    return int(_entries(tensor).get("offset", 0))
+
+
+def length_of(tensor: onnx.TensorProto) -> int:
+    return int(_entries(tensor).get("length", 0))
+
+
+def _entries(tensor: onnx.TensorProto) -> dict[str, str]:
+    return {entry.key: entry.value for entry in tensor.external_data}
+
+
+def _refer(tensor: onnx.TensorProto, file: str, offset: int, length: int) -> None:
+    tensor.ClearField("raw_data")
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    for key, value in (("location", file), ("offset", str(offset)), ("length", str(length))):
+        entry = tensor.external_data.add()
+        entry.key, entry.value = key, value

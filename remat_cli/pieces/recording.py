@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Sequence
 
 from remat_cli.errors import BadInput
-from remat_cli.formats.planparts import CutOps, CutRegion
+from remat_cli.formats.planfile import CutOps, CutRegion
 from remat_cli.model.graph import Graph, Op
 from remat_cli.pieces.graph_in_pieces import InPieces, cut
 from remat_cli.pieces.regions import Region, localized

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from remat_cli.model.promise import Promise
+from remat_cli.model.proved import Promise
 from remat_cli.model.sessions import Session
 from remat_cli.planning.stock.target import StockTarget
 from remat_cli.planning.targets.planned import PlannedTarget

@@ -18,8 +18,7 @@ from profiles.kernels import is_known
 from remat_cli.errors import BadInput, Usage
 from remat_cli.formats.planfile import Source, describe
 from remat_cli.model.graph import Graph
-from remat_cli.model.in_place import InPlace, divide_updates, narrow
-from remat_cli.model.late_updates import hold_back
+from remat_cli.model.in_place import InPlace, divide_updates, hold_back, narrow
 from remat_cli.model.problem_of import as_rewritten
 from remat_cli.model.semantics import needs_training_build
 from remat_cli.model.sessions import STRICT, Session
@@ -27,8 +26,7 @@ from remat_cli.model.step_parts import parts_of
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.onnx_graph.load import content_of
 from remat_cli.onnx_graph.walk import has_subgraph
-from remat_cli.planning.subjects.costed import Costed
-from remat_cli.planning.subjects.subject import Behaviour, Subject
+from remat_cli.planning.subjects.subject import Behaviour, Costed, Subject
 from remat_cli.planning.targets.target import Target, View
 from solvers.faults import sound
 from solvers.notes import Note

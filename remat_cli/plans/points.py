@@ -15,7 +15,7 @@ from remat_cli.model.sessions import kind_of
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.kinds import held
 from remat_cli.planning.search.answer import Answer
-from remat_cli.planning.search.least import least_needed
+from remat_cli.planning.search.proofs import least_needed
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.plans.notebook import overhead_by_budget, shown
 from remat_cli.plans.planned import Planned

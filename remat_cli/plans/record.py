@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from remat_cli.formats.planfile import PlanFile, Searched
-from remat_cli.formats.planparts import places_of
+from remat_cli.formats.planfile import PlanFile, Searched, places_of
 from remat_cli.formats.program import name_program
-from remat_cli.model.promise import Promise
+from remat_cli.model.proved import Promise
 from remat_cli.model.sessions import STRICT
 from remat_cli.notes.words import sentences
 from remat_cli.planning.search.answer import Answer

@@ -18,8 +18,7 @@ from remat_cli.ingest.phases import FLOATS, find_loss
 from remat_cli.model import semantics
 from remat_cli.model.graph import Graph, Op
 from remat_cli.model.kernel_kinds import kind_of
-from remat_cli.onnx_graph.attributes import spelled
-from remat_cli.onnx_graph.metadata import said_in
+from remat_cli.onnx_graph.attributes import said_in, spelled
 from solvers.problem import Kind
 
 

@@ -13,7 +13,7 @@ from dataclasses import asdict, fields, replace
 from typing import Any
 
 from remat_cli.formats.declared import declared
-from remat_cli.model.promise import Promise
+from remat_cli.model.proved import Promise
 from remat_cli.model.sessions import Session
 from remat_cli.planning.kinds import target_of
 from remat_cli.planning.search.answer import Answer

@@ -14,7 +14,7 @@ import onnx
 
 from remat_cli.model.graph import Graph
 from remat_cli.model.problem_of import as_it_stands
-from remat_cli.model.promise import Promise
+from remat_cli.model.proved import Promise
 from remat_cli.model.session_bytes import session_bytes
 from remat_cli.onnx_graph.orders import edges, strict_order
 from remat_cli.rewrite.copies import CopyNames, EmittedNode, OpRun, copy_ops, infos

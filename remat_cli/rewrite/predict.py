@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from remat_cli.model.graph import Graph, Op
-from remat_cli.model.promise import Promise
+from remat_cli.model.proved import Promise
 from remat_cli.onnx_graph.orders import edges, strict_order
 from remat_cli.rewrite.copies import EmittedNode
 from solvers.placement.chunks import ALIGNMENT

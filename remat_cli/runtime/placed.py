@@ -1,6 +1,8 @@
-"""The allocator that knows the plan (`places.c`), with its Python interface.
+"""The allocator that knows the plan (`places.c`), with its Python interface, and weights that are read where they lie
+in a file: the kernel lets go of them, and reads them again, as it has room.
 
-Invariant: a Plan's C side lives as long as memory that its runs handed out may still be in use.
+Invariant: a Plan's C side lives as long as memory that its runs handed out may still be in use, and weights stay
+mapped, only read, for as long as the session may read them.
 """
 
 from __future__ import annotations
@@ -15,14 +17,37 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from remat_cli.formats.weights import StoredWeight, Weights
 from remat_cli.runtime.learning import Events
 from remat_cli.runtime.table import PlacesTable
-from remat_cli.runtime.weights import MappedWeights
 
 MISSING = (
     "the allocator that places values where the plan says is for Linux alone. The session keeps onnxruntime's own"
     " arena, which may hold more than the plan's budget"
 )
+CUDA = ("libcudart.so.13", "libcudart.so.12", "libcudart.so")
+
+
+class MappedWeights:
+    """The file's memory, and what sessions take of it."""
+
+    def __init__(self, weights: Weights) -> None:
+        import numpy as np
+
+        self.kept = weights.kept
+        self.memory = np.memmap(weights.file, np.uint8, "r")
+        self.values = [(one.name, self._value(one)) for one in weights.stored]
+
+    def _value(self, one: StoredWeight) -> Any:
+        import onnxruntime
+
+        part = self.memory[one.offset : one.offset + one.bytes].view(f"u{one.width}").reshape(one.shape)
+        return onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(part, one.kind)
+
+    def add_to(self, options: Any) -> None:
+        """Have a session with these options read them here."""
+        for name, value in self.values:
+            options.add_initializer(name, value)
 
 
 def library() -> Path | None:
@@ -82,9 +107,6 @@ class Placed:
         count, size = ctypes.c_int64(), ctypes.c_int64()
         self.lib.remat_missed(self.handle, ctypes.byref(count), ctypes.byref(size))
         return Missed(count.value, size.value)
-
-
-CUDA = ("libcudart.so.13", "libcudart.so.12", "libcudart.so")
 
 
 def external() -> dict[str, str]:

@@ -19,9 +19,8 @@ from profiles.strict import strict_options
 from profiles.system import let_go
 from remat_cli.formats.weights import Weights
 from remat_cli.runtime.learning import learn_places
-from remat_cli.runtime.placed import Missed, Placed, external, library
+from remat_cli.runtime.placed import MappedWeights, Missed, Placed, external, library
 from remat_cli.runtime.table import PlacesTable
-from remat_cli.runtime.weights import MappedWeights
 from solvers.placement.largest import Placement
 
 DEVICE_UNIT_BYTES = 256  # in bytes: the alignment that CUDA's libraries expect

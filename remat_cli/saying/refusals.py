@@ -12,7 +12,7 @@ from remat_cli.model.quantities import BYTES, Budget
 from remat_cli.notes.kinds import WHY_NONE, PlanNote
 from remat_cli.notes.words import sentence
 from remat_cli.planning.search.answer import Answer
-from remat_cli.planning.search.least import least_needed
+from remat_cli.planning.search.proofs import least_needed
 from remat_cli.planning.search.untouched import share_base
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.units import show_bytes

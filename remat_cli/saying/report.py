@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from remat_cli.model.promise import Promise
-from remat_cli.model.proved import PlanProof, overhead_of
+from remat_cli.model.proved import PlanProof, Promise, overhead_of
 from remat_cli.model.sessions import Session
 from remat_cli.notes.words import sentences
 from remat_cli.planning.search.answer import Answer
-from remat_cli.planning.search.least import least_needed
+from remat_cli.planning.search.proofs import least_needed
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.plans.breakdown import Breakdown, at_peaks
 from remat_cli.units import show_bytes, show_change, show_share, show_time

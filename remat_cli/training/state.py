@@ -1,6 +1,8 @@
-"""The initial state of a training step: the forward model's own values, and zeros for an optimizer's state.
+"""The initial state of a training step: the forward model's own values, and zeros for an optimizer's state; and
+the step without its nodes, which is all that a state is bound to.
 
-Invariant: every input of the step that is not data has a value of its type and shape, in memory of its own.
+Invariant: every input of the step that is not data has a value of its type and shape, in memory of its own. The frame
+of a frame is the same.
 """
 
 from __future__ import annotations
@@ -12,12 +14,35 @@ import numpy as np
 import onnx
 
 from remat_cli.errors import BadInput
+from remat_cli.gradient.classes import count_classes, named_class_axis
 from remat_cli.gradient.losses import IGNORED
 from remat_cli.gradient.optimizers import RATE
 from remat_cli.model.step_parts import Parts, parts_of
+from remat_cli.onnx_graph.attributes import said_in
 from remat_cli.onnx_graph.stored import array_of
 
+CLASSES = "remat.classes"  # metadata key: how many classes labels choose among
 State: TypeAlias = dict[str, np.ndarray]
+
+
+def frame_of(step: onnx.ModelProto) -> onnx.ModelProto:
+    """Its inputs, outputs, default learning rate and metadata, with the number of its classes among these."""
+    frame = onnx.ModelProto(ir_version=step.ir_version)
+    frame.opset_import.extend(step.opset_import)
+    frame.metadata_props.extend(step.metadata_props)
+    frame.graph.name = step.graph.name
+    frame.graph.input.extend(step.graph.input)
+    frame.graph.output.extend(step.graph.output)
+    frame.graph.initializer.extend(tensor for tensor in step.graph.initializer if tensor.name == RATE)
+    if named_class_axis(step) is not None and classes_of(step) is None and (count := count_classes(step)):
+        frame.metadata_props.add(key=CLASSES, value=str(count))
+    return frame
+
+
+def classes_of(frame: onnx.ModelProto) -> int | None:
+    """How many classes labels choose among, where that is known."""
+    said = said_in(frame).get(CLASSES, "")
+    return int(said) if said.isdigit() else None
 
 
 def parts_told(step: onnx.ModelProto) -> Parts:

@@ -10,7 +10,7 @@ import pytest
 
 from remat_cli.actions.questions import Question
 from remat_cli.actions.solving import ask
-from remat_cli.model.promise import Promise
+from remat_cli.model.proved import Promise
 from remat_cli.model.quantities import Budget
 from remat_cli.model.sessions import REMAT
 from remat_cli.planning.kinds import TARGETS

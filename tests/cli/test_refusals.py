@@ -12,8 +12,8 @@ import remat_cli as api
 from remat_cli.actions import solving
 from remat_cli.actions.questions import kind_named
 from remat_cli.commands import solve
+from remat_cli.commands.solve import question_of, settled
 from remat_cli.commands.solve_answer import LatestPlan, Place
-from remat_cli.commands.solve_flags import question_of, settled
 from remat_cli.model.quantities import Budget, parse_budget
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.search import graphs

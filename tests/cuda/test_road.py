@@ -17,7 +17,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from remat_cli.model.on_cuda import FROM_OPSET, NEVER, without_kernel
+from remat_cli.model.semantics import FROM_OPSET, NEVER, without_kernel
 from tests.cuda.device import build, environment, remat
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no compiler, and so no device")

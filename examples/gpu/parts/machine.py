@@ -33,7 +33,7 @@ def machine(bench: Bench) -> Iterator[dict[str, Any]]:
     if bench.device == "cuda":
         free, total = cuda.memory()
         yield {"memory": {"total": total, "free_with_a_context": free}}
-        from remat_cli.checking.watch import MemoryWatch
+        from remat_cli.checking.weight import MemoryWatch
 
         with MemoryWatch():
             yield {"memory_libraries": {"taken_by_cublas_and_cudnn": free - cuda.memory()[0]}}

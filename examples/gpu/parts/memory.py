@@ -78,7 +78,7 @@ def held_by(path: Any, device: str, how: str) -> dict[str, Any]:
     `first`: in the first step, in which a planned session learns its places and takes memory piece by piece.
     """
     if device == "cuda":
-        from remat_cli.checking.watch import MemoryWatch
+        from remat_cli.checking.weight import MemoryWatch
 
         with MemoryWatch() as watch:
             step = Step(path, device, how)

@@ -19,11 +19,11 @@ from profiles import device as devices
 from profiles.running import CannotRun
 from remat_cli.actions import emitting
 from remat_cli.actions.answering import WholeQuestion, answer_whole
-from remat_cli.actions.letting_weights_go import kept_of, weights_of
 from remat_cli.actions.optimizing import fuse
 from remat_cli.actions.pieces_asked import OFF, PiecesAsked
 from remat_cli.actions.questions import Question
 from remat_cli.actions.seeing import graph_as_seen
+from remat_cli.actions.session_writing import kept_of, weights_of
 from remat_cli.actions.shrinking.child import IN_C, PLANNED, STRICT
 from remat_cli.actions.shrinking.child import LEAN as LEAN_SESSION
 from remat_cli.actions.shrinking.meter import MeteredProcess
@@ -33,13 +33,13 @@ from remat_cli.actions.shrinking.ways import LEAN, PYTHON, C, SessionOf
 from remat_cli.checking.feeds import arrays_in
 from remat_cli.formats import placesfile, planfile
 from remat_cli.formats.files import write_whole
-from remat_cli.formats.planparts import RecordedPlaces, places_of
+from remat_cli.formats.planfile import RecordedPlaces, places_of
 from remat_cli.ingest import ingest
 from remat_cli.ingest.shapes import UnknownSize
 from remat_cli.model.quantities import Budget
 from remat_cli.model.sessions import DEFAULT as STOCK_SESSION
 from remat_cli.model.sessions import STRICT as STRICT_SESSION
-from remat_cli.onnx_graph.apart import put_apart
+from remat_cli.onnx_graph.stored import put_apart
 from remat_cli.planning.kinds import target_of
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.search.untouched import fitting_already

@@ -21,7 +21,6 @@ from remat_cli.actions.shrinking.asked import MAX_SLOWER, ShrinkListeners, Shrin
 from remat_cli.actions.shrinking.child import LEAN as LEAN_SESSION
 from remat_cli.actions.shrinking.child import STOCK as STOCK_SESSION
 from remat_cli.actions.shrinking.child import STRICT
-from remat_cli.actions.shrinking.choosing import Recommended, choose
 from remat_cli.actions.shrinking.meter import Failed
 from remat_cli.actions.shrinking.metering import SLOW_NS, WayTrials
 from remat_cli.actions.shrinking.plans import (
@@ -40,10 +39,10 @@ from remat_cli.actions.shrinking.plans import (
 from remat_cli.actions.shrinking.preparing import fused, prepare
 from remat_cli.actions.shrinking.sizes import check_sizes, judged_at, words_of, wrong_at
 from remat_cli.actions.shrinking.truth import witness
-from remat_cli.actions.shrinking.ways import AS_IT_IS, LEAN, PYTHON, C, RunWay, SessionOf, TriedWay
+from remat_cli.actions.shrinking.ways import AS_IT_IS, LEAN, PYTHON, C, Recommended, RunWay, SessionOf, TriedWay, choose
 from remat_cli.errors import BadInput, InTheWay, RematError
 from remat_cli.formats import placesfile
-from remat_cli.formats.kinds import FileKind, check_place
+from remat_cli.formats.files import FileKind, check_place
 from remat_cli.model.graph import Graph
 from remat_cli.onnx_graph.load import load
 from remat_cli.onnx_graph.stored import files_beside

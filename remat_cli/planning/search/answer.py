@@ -12,8 +12,7 @@ from functools import partial
 from typing import Any
 
 from remat_cli.errors import Usage, meant
-from remat_cli.model.promise import Promise
-from remat_cli.model.proved import PlanProof, overhead_of
+from remat_cli.model.proved import PlanProof, Promise, overhead_of
 from remat_cli.model.quantities import Budget
 from remat_cli.model.session_bytes import session_bytes
 from remat_cli.model.sessions import Session

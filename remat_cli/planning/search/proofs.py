@@ -1,7 +1,9 @@
-"""Proofs that no plan fits, from the problem that was searched to the budget that was asked for.
+"""Proofs that no plan fits, from the problem that was searched to the budget that was asked for; and the least budget
+that is known to be enough.
 
 Invariant: what is said to be needed is needed by every plan that could be made for the request. So where plans of
-several problems could answer it, all of them must be proved to need as much.
+several problems could answer it, all of them must be proved to need as much. What is known to be enough is what the
+target counts, so that the same order keeps to it when it is asked for.
 """
 
 from __future__ import annotations
@@ -63,3 +65,17 @@ def _needing(found: Answer, least: int | None) -> Answer:
 
 def _bounded(found: Answer, least: int | None) -> Result:
     return replace(found.schedule.result, peak_bound=least, peak_node=None, peak_values=())
+
+
+def least_needed(answer: Answer) -> int | None:
+    """The budget that is enough, as was found, or that the order of an answer without a plan would keep to, in places
+    that are found within its time; None where there is no order."""
+    if answer.enough is not None:
+        return answer.enough
+    order, outcome = answer.schedule.result.order, answer.schedule.outcome
+    if order is None or outcome is None:
+        return None
+    if answer.session is None or answer.subject.graph is None:
+        return outcome.peak
+    target = target_of(answer.session)
+    return target.held_by(target.place(answer.candidate.with_order(order), clock=answer.limits.clock.timed()))

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from remat_cli.model.promise import Promise
+from remat_cli.model.proved import Promise
 from remat_cli.onnx_graph.orders import default_order
 from remat_cli.rewrite.predict import Prediction
 from solvers.placement.growing import grown

@@ -19,7 +19,7 @@ from remat_cli.checking.trying import Peaks
 from remat_cli.model.graph import Graph
 from remat_cli.model.in_place import narrow
 from remat_cli.model.problem_of import Named
-from remat_cli.model.promise import Promise
+from remat_cli.model.proved import Promise
 from remat_cli.model.sessions import DEFAULT
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.stock.graph import default_graph, keeping_bits, new_kernels

@@ -16,7 +16,7 @@ from profiles.running import CannotRun
 from remat_cli.errors import BadInput
 from remat_cli.ingest import graph_of
 from remat_cli.model.graph import Graph
-from remat_cli.onnx_graph.metadata import said_in
+from remat_cli.onnx_graph.attributes import said_in
 from remat_cli.onnx_graph.orders import by_rank, edges
 from remat_cli.onnx_graph.stored import is_beside
 from remat_cli.onnx_graph.walk import captures

@@ -1,6 +1,7 @@
 """The subject of a command: a scheduling problem, and the names of its nodes and values in the user's file.
 
 Invariant: `nodes[i]` names `problem.nodes[i]`, `values[j]` the value of size `problem.sizes[j]`; names are unique.
+What is the same for all choices of what is in place is found once (`Costed`).
 """
 
 from __future__ import annotations
@@ -13,10 +14,9 @@ from typing import Any, TypeVar
 from profiles.costs import Costs
 from profiles.kernels import THREADS
 from remat_cli.checking.trying import Peaks
-from remat_cli.formats.planfile import AS_RUN, FILE, Source
-from remat_cli.formats.planparts import CutOps
+from remat_cli.formats.planfile import AS_RUN, FILE, CutOps, Source
 from remat_cli.model.graph import Graph
-from remat_cli.model.problem_of import Named, as_it_stands
+from remat_cli.model.problem_of import Named, as_it_stands, problem_of
 from solvers.notes import Note
 from solvers.plan import Plan
 from solvers.problem import Problem
@@ -145,3 +145,38 @@ class Subject:
     def beside(self, suffix: str) -> Path:
         """`m.onnx` gives `m.plan.json` and so on, in the same folder."""
         return self.path.with_name(self.stem + suffix)
+
+
+@dataclass(slots=True)
+class Costed:
+    """The costs of a graph, and what is found once for all that may be in place in it: what each op takes, and the
+    problem with nothing in place."""
+
+    costs: Costs | None
+    table: dict[str, tuple[int, int]] | None = None
+    apart: Named | None = None
+
+    def problem(self, graph: Graph, other: bool) -> Named:
+        """The problem of the graph with what is in place in it. `other`: of one that default sessions make."""
+        if self.table is None:
+            self.table = _table(graph, self.costs, other)
+        named = problem_of(graph, self.table, self.costs.kind if self.costs else "cpu", self.apart)
+        if self.apart is None and self.costs:
+            named = replace(named, aside=named.aside + self.costs.session_bytes)
+        self.apart = self.apart if graph.in_place else named
+        return named
+
+
+def _table(graph: Graph, costs: Costs | None, other: bool) -> dict[str, tuple[int, int]]:
+    """Time and workspace of each op. `other`: of a graph that default sessions make of the model that was costed."""
+    from profiles.roofline import FLOPS
+    from profiles.survey import estimated
+    from remat_cli.model.signatures import ops_of
+
+    if costs and not other:
+        return costs.table()
+    known = {**costs.table(), **costs.table(by_default=True)} if costs else {}
+    if all(op.name in known for op in graph.ops):
+        return known
+    paper = estimated(ops_of(graph), FLOPS if costs and costs.unit == FLOPS else "cpu")
+    return {name: (cost.ns, cost.workspace) for name, cost in paper.items()} | known

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from remat_cli.model.promise import Promise
+from remat_cli.model.proved import Promise
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.rewrite import Rewritten
 from solvers.notes import Note

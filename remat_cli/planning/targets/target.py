@@ -20,10 +20,10 @@ from remat_cli.checking.trying import Peaks
 from remat_cli.model.graph import Graph
 from remat_cli.model.in_place import narrow
 from remat_cli.model.problem_of import Named
-from remat_cli.model.promise import Promise
+from remat_cli.model.proved import Promise
 from remat_cli.model.sessions import Session
 from remat_cli.notes.kinds import PlanNote
-from remat_cli.onnx_graph.metadata import said_in
+from remat_cli.onnx_graph.attributes import said_in
 from remat_cli.planning.subjects.optimized import written_out
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate, Footprint

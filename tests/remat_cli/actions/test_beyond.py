@@ -6,7 +6,7 @@ import pytest
 
 from remat_cli.actions.verifying import ALLOWED_BYTES, beyond
 from remat_cli.checking import Process
-from remat_cli.model.promise import Promise
+from remat_cli.model.proved import Promise
 from remat_cli.model.sessions import DEFAULT, STRICT, Session
 
 SAID, ITSELF = 400_000_000, 200_000_000

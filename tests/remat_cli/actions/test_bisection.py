@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remat_cli.actions.bisection import LARGEST_SIZE, last, last_within
+from remat_cli.actions.size_hunt import LARGEST_SIZE, last, last_within
 
 
 @given(st.integers(0, 300), st.integers(1, 300))

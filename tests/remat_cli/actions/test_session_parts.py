@@ -12,8 +12,8 @@ import pytest
 
 import remat_cli as remat
 from remat_cli.actions import session_parts
-from remat_cli.onnx_graph.apart import WEIGHTS, put_apart
-from remat_cli.training.frame import classes_of, frame_of
+from remat_cli.onnx_graph.stored import WEIGHTS, put_apart
+from remat_cli.training.state import classes_of, frame_of
 
 DATA = Path(__file__).parents[2] / "data"
 

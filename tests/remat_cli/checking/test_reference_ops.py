@@ -7,7 +7,7 @@ import pytest
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
-from remat_cli.checking.reference_ops import OPS
+from remat_cli.checking.exactness import OPS
 
 
 @pytest.mark.parametrize("reduction", ["none", "add", "mul", "min", "max"])

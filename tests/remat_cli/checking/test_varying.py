@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from remat_cli.checking.child import Reply
-from remat_cli.checking.compare import EXACT
-from remat_cli.checking.varying import FACTOR, TURNS, compare
+from remat_cli.checking.compare import EXACT, FACTOR, TURNS, compare
 
 NAMES = ("steady", "varying")
 Arrays = list[np.ndarray]

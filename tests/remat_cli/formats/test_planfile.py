@@ -13,7 +13,7 @@ from remat_cli.errors import BadInput
 from remat_cli.formats import planfile
 from remat_cli.formats.planfile import PlanFile, Searched, describe
 from remat_cli.formats.program import name_program
-from remat_cli.model.promise import Promise
+from remat_cli.model.proved import Promise
 from solvers.problem import Node, Problem
 from solvers.schedule import evaluate
 

@@ -13,8 +13,8 @@ from onnx import TensorProto, helper
 
 from remat_cli.ingest import graph_of
 from remat_cli.model import semantics
-from remat_cli.model.on_cuda import lost_to_granules
 from remat_cli.model.problem_of import problem_of
+from remat_cli.model.semantics import lost_to_granules
 from tests.sampling import few
 
 MANY, NEAR = 4_000_000, 3_000_000  # indices; bytes that a process takes for the runtime itself

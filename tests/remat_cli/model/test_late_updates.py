@@ -13,8 +13,7 @@ from onnx import TensorProto, helper
 import remat_cli as remat
 from remat_cli.ingest import ingest_content
 from remat_cli.model.graph import Graph
-from remat_cli.model.in_place import updates_of
-from remat_cli.model.late_updates import hold_back
+from remat_cli.model.in_place import hold_back, updates_of
 
 SIZE = [32, 32]
 

@@ -8,8 +8,7 @@ import pytest
 
 from remat_cli.formats import planfile
 from remat_cli.formats.planfile import PlanFile, Searched, Source
-from remat_cli.model.promise import Promise
-from remat_cli.model.proved import PlanProof
+from remat_cli.model.proved import PlanProof, Promise
 from remat_cli.saying.report import slower
 
 

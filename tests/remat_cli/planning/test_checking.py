@@ -16,7 +16,7 @@ from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.attempt import Attempt, Checked
 from remat_cli.planning.search.checking import check
 from remat_cli.planning.search.known import tried_alone
-from remat_cli.planning.search.once import witnessed
+from remat_cli.planning.search.measured import witnessed
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.stock import same_kernels
 from remat_cli.planning.targets import trials

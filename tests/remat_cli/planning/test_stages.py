@@ -10,7 +10,7 @@ from threading import Event
 
 import pytest
 
-from remat_cli.model.promise import Promise
+from remat_cli.model.proved import Promise
 from remat_cli.model.sessions import STRICT
 from remat_cli.planning.kinds import TARGETS, target_of
 from remat_cli.planning.loading import load_subject

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from remat_cli.formats.planfile import PlanFile, Searched, Source
-from remat_cli.model.promise import Promise
+from remat_cli.model.proved import Promise
 from remat_cli.plans.points import Point, agree, knee
 from solvers.problem import Status
 

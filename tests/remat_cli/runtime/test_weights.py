@@ -11,10 +11,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from remat_cli.actions.letting_weights_go import kept_of, weights_of
+from remat_cli.actions.session_writing import kept_of, weights_of
 from remat_cli.formats import placesfile
 from remat_cli.formats.weights import Weights
-from remat_cli.onnx_graph.apart import put_apart
+from remat_cli.onnx_graph.stored import put_apart
 from remat_cli.runtime.c_session import c_options
 from remat_cli.runtime.placed import library
 from remat_cli.runtime.planned import PlannedSession

@@ -11,7 +11,7 @@ import pytest
 
 from remat_cli.checking.trying import peaks
 from remat_cli.ingest import ingest, ingest_content
-from remat_cli.model.promise import Promise
+from remat_cli.model.proved import Promise
 from remat_cli.model.sessions import DEFAULT
 from remat_cli.model.signatures import feeds_of, ops_of
 from remat_cli.planning.loading import load_subject

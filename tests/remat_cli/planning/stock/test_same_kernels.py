@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 from remat_cli.model.sessions import DEFAULT
 from remat_cli.model.signatures import feeds_of, ops_of
 from remat_cli.planning.loading import load_subject
-from remat_cli.planning.search.once import more_once, run_once
+from remat_cli.planning.search.measured import more_once, run_once
 from remat_cli.planning.stock import same_kernels
 from remat_cli.planning.stock.numbering import find_astray, number_kernels
 from remat_cli.planning.stock.rewriting import rewrite_robustly
