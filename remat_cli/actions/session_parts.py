@@ -5,23 +5,17 @@ Invariant: a plan in a file is read and rewritten by another process, so the use
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from remat_cli import errors
-from remat_cli.fences import own_environment
+from remat_cli.children import Child
 from remat_cli.training.failing import WrittenState
 
 if TYPE_CHECKING:
     import onnx
-
-PARTS = "parts.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +50,12 @@ class SessionParts:
 
 def written_elsewhere(plan: Path, folder: Path) -> SessionParts | None:
     """The parts that another process wrote; None where there can be none."""
-    command = [sys.executable, "-m", "remat_cli.actions.session_writing", str(plan), str(folder), str(os.getpid())]
     try:
-        subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, env=own_environment(), check=False)
-        said = json.loads((folder / PARTS).read_text())
-    except (OSError, ValueError):
+        with Child("remat_cli.actions.session_writing") as child:
+            said = child.ask([str(plan), str(folder)])
+    except OSError:
+        return None
+    if said is None:
         return None
     if "error" in said:
         raise getattr(errors, said["error"])(said["says"])

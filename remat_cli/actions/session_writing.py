@@ -1,5 +1,5 @@
 """Writes what a session of a plan is made from, here or in a process of its own:
-`python -m remat_cli.actions.session_writing PLAN FOLDER PARENT`.
+`python -m remat_cli.actions.session_writing PARENT`.
 
 Invariant: the parts stand in the folder, but for a model that the plan does not change: that stays where it is. An op
 that is said to run before all updates does so in whatever order the session runs. Weights may be let go of where all
@@ -8,9 +8,8 @@ lie in one file beside the model.
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, astuple
 from pathlib import Path
 from typing import Any
@@ -20,9 +19,9 @@ import onnx
 from remat_cli import errors
 from remat_cli.actions import emitting
 from remat_cli.actions.emitting import Emitted
-from remat_cli.actions.session_parts import PARTS, SessionParts
+from remat_cli.actions.session_parts import SessionParts
+from remat_cli.children import serve
 from remat_cli.errors import BadInput, RematError
-from remat_cli.fences import bind_to
 from remat_cli.formats.files import write_whole
 from remat_cli.formats.planfile import RecordedPlaces
 from remat_cli.formats.weights import KEPT_BYTES, StoredWeight, Weights
@@ -139,19 +138,18 @@ def written_over(
     return WrittenState(frozenset(graph.in_place.values()), before)
 
 
-def main(plan: str, folder: str, parent: str) -> None:
-    bind_to(int(parent))
-    said: dict[str, Any]
+def answers(told: list[str]) -> Iterator[dict[str, Any]]:
+    """Told a plan and a folder, the parts; or the error to raise."""
+    plan, folder = map(Path, told)
     try:
-        planned = load_planned(Path(plan))
+        planned = load_planned(plan)
         if planned.subject.graph is not None and planned.recorded.kind.keeps_order:
-            put_apart(planned.subject.graph.model, Path(folder))  # before it is copied
-        said = asdict(write_parts(planned, Path(folder)))
+            put_apart(planned.subject.graph.model, folder)  # before it is copied
+        yield asdict(write_parts(planned, folder))
     except RematError as error:
         named = type(error) if type(error).__module__ == errors.__name__ else BadInput
-        said = {"error": named.__name__, "says": str(error)}
-    write_whole(Path(folder) / PARTS, json.dumps(said))
+        yield {"error": named.__name__, "says": str(error)}
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    serve(sys.argv[1], answers)

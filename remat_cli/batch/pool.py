@@ -6,12 +6,10 @@ killed is tried once more, elsewhere, before it fails. No worker outlives `close
 
 from __future__ import annotations
 
-import json
 import os
 import selectors
 import signal
 import subprocess
-import sys
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -21,7 +19,7 @@ from time import monotonic
 from typing import Any, Protocol
 
 from remat_cli.batch.tasks import LOG, Task
-from remat_cli.fences import own_environment
+from remat_cli.children import Child
 
 POLL_SECONDS = 0.2  # seconds
 STOPPED_SECONDS = 8.0  # seconds, at most, in which a worker that is stopped writes its plan
@@ -62,15 +60,14 @@ class Workers(Protocol):
 class _Worker:
     """A process. `task`: its present task, begun at `begun` if it has begun."""
 
-    process: subprocess.Popen[bytes]
+    child: Child
     task: Task | None = None
     begun: float | None = None
-    heard: bytes = b""
     used: bool = False  # whether it did a task before this one
 
     def held(self) -> int:
         """Bytes of memory of the process and its children."""
-        waiting, total = [self.process.pid], 0
+        waiting, total = [self.child.process.pid], 0
         while waiting:
             pid = waiting.pop()
             with suppress(OSError):  # the process has ended
@@ -79,26 +76,14 @@ class _Worker:
         return total
 
     def tell(self, task: Task) -> None:
-        assert self.process.stdin is not None
         self.task, self.begun = task, None
         with suppress(BrokenPipeError):  # the process has died; the reader of its answers notices that
-            self.process.stdin.write(json.dumps(task).encode() + b"\n")
-            self.process.stdin.flush()
+            self.child.tell(task)
 
     def stop(self) -> None:
         """Ask for the best plan by now, and nothing more."""
         with suppress(ProcessLookupError):
-            self.process.send_signal(signal.SIGTERM)
-
-    def kill(self) -> None:
-        """Kill the process and its children."""
-        with suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        for pipe in (self.process.stdin, self.process.stdout):
-            with suppress(BrokenPipeError):  # the rest was no longer read
-                assert pipe is not None
-                pipe.close()
+            self.child.process.send_signal(signal.SIGTERM)
 
 
 @dataclass(slots=True)
@@ -135,7 +120,7 @@ class Pool:
         until = monotonic() + STOPPED_SECONDS
         for worker in busy:
             with suppress(subprocess.TimeoutExpired):
-                worker.process.wait(max(0.0, until - monotonic()))
+                worker.child.process.wait(max(0.0, until - monotonic()))
         for worker in list(self.workers):
             self._end(worker)
         self.selector.close()
@@ -147,31 +132,17 @@ class Pool:
             worker.tell(self.waiting.popleft())
 
     def _started(self) -> _Worker:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "remat_cli.batch.worker", str(os.getpid())],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=own_environment(),
-            start_new_session=True,  # we handle Ctrl-C, and children end with the process
-        )
-        worker = _Worker(process)
-        assert process.stdout is not None
-        os.set_blocking(process.stdout.fileno(), False)
-        self.selector.register(process.stdout, selectors.EVENT_READ, worker)
+        worker = _Worker(Child("remat_cli.batch.worker"))
+        self.selector.register(worker.child.stdout, selectors.EVENT_READ, worker)
         self.workers.append(worker)
         return worker
 
     def _listen(self, worker: _Worker) -> Iterator[Ended]:
-        assert worker.process.stdout is not None
-        said = worker.process.stdout.read()
-        if not said:
-            if said is not None:
-                yield from self._died(worker)
-            return
-        *lines, worker.heard = (worker.heard + said).split(b"\n")
-        for line in lines:
-            yield from self._hear(worker, json.loads(line))
+        answers = worker.child.heard()
+        if answers is None:
+            yield from self._died(worker)
+        for said in answers or ():
+            yield from self._hear(worker, said)
 
     def _hear(self, worker: _Worker, said: Mapping[str, Any]) -> Iterator[Ended]:
         assert worker.task is not None
@@ -211,7 +182,7 @@ class Pool:
     def _died(self, worker: _Worker) -> Iterator[Ended]:
         task = worker.task
         self._end(worker)
-        code = worker.process.returncode
+        code = worker.child.process.returncode
         if task is None:
             return
         tried = self.tries[task["folder"]] = self.tries.get(task["folder"], 0) + 1
@@ -221,10 +192,9 @@ class Pool:
             yield Ended(task, None, why=_of_death(code, task), code=BUG_CODE)
 
     def _end(self, worker: _Worker) -> None:
-        assert worker.process.stdout is not None
-        self.selector.unregister(worker.process.stdout)
+        self.selector.unregister(worker.child.stdout)
         self.workers.remove(worker)
-        worker.kill()
+        worker.child.end()
 
 
 def _of_death(code: int, task: Task) -> str:

@@ -1,7 +1,7 @@
 """The process in which tasks are done, one after another: `python -m remat_cli.batch.worker PARENT`.
 
-It is told a task in a line on stdin and answers in lines on stdout: `begun` once nobody else is at work in the task's
-folder, then its record, or what went wrong. What is printed meanwhile is the task's log.
+It is told a task and answers `begun` once nobody else is at work in the task's folder, then its record, or what went
+wrong. What is printed meanwhile is the task's log.
 
 Invariant: it ends when its parent does; what it cannot answer for, it dies of, and its log says why. Where it is
 stopped while it searches, the best plan by then is kept, without a record: the task is not done.
@@ -10,18 +10,18 @@ stopped while it searches, the best plan by then is kept, without a record: the 
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import resource
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any, TextIO
 
 from remat_cli.batch.tasks import LOG, RECORD, Task, find_record
+from remat_cli.children import serve
 from remat_cli.errors import RematError
-from remat_cli.fences import bind_to
 from remat_cli.interrupts import command
 
 SPARE_BYTES = 2**28  # bytes
@@ -29,17 +29,11 @@ OUT_OF_MEMORY_CODE = 3  # the exit code of that, as of the command's
 
 
 def main(parent: str) -> None:
-    bind_to(int(parent))
-    answers = os.fdopen(os.dup(1), "w")
-    for number, line in enumerate(sys.stdin):
-        for said in _answer(json.loads(line), number > 0):
-            answers.write(json.dumps(said) + "\n")
-            answers.flush()
-            if said.get("last"):
-                os._exit(0)
+    number = count()
+    serve(parent, lambda task: _answers(task, next(number) > 0))
 
 
-def _answer(task: Task, used: bool) -> Iterator[Mapping[str, Any]]:
+def _answers(task: Task, used: bool) -> Iterator[Mapping[str, Any]]:
     """`used`: whether other tasks have left things in this process's memory."""
     try:
         folder = Path(task["folder"])
@@ -58,6 +52,7 @@ def _answer(task: Task, used: bool) -> Iterator[Mapping[str, Any]]:
         yield {"failed": str(error), "code": error.code}
     except MemoryError:
         yield {"failed": _for_memory(task["memory"]), "code": OUT_OF_MEMORY_CODE, "again": used, "last": True}
+        os._exit(0)
     except OSError as error:
         yield {"failed": f"cannot read or write {error.filename or 'its files'}: {error.strerror}", "code": 3}
 

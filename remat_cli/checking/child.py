@@ -1,14 +1,14 @@
-"""One model, one session, in a process of its own: `python -m remat_cli.checking.child REQUEST.json PARENT`.
+"""One model, one session, in a process of its own: `python -m remat_cli.checking.child PARENT`.
 
-Invariant: whatever happens to the model happens to this process alone; the answer is whole in the reply file, or there
-is none. Peaks are read from onnxruntime's own profile of its arena, kernel by kernel.
+Invariant: whatever happens to the model happens to this process alone. Peaks are read from onnxruntime's own profile of
+its arena, kernel by kernel.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -19,10 +19,9 @@ from profiles.cuda import PROVIDERS, NoCuda
 from profiles.device import quiet_runtime
 from profiles.system import let_go
 from remat_cli.checking.weight import MemoryWatch, mapped_now, resident, resident_now, resident_peak
-from remat_cli.fences import bind_to
+from remat_cli.children import serve
 from remat_cli.formats import arrays
 from remat_cli.formats.declared import declared
-from remat_cli.formats.files import write_whole
 from remat_cli.model.sessions import KINDS, REMAT
 from remat_cli.runtime.in_place import run_in_place
 from remat_cli.runtime.session import options_of, planned, split_chunks, trace_to
@@ -37,7 +36,6 @@ class Request:
 
     model: str
     feeds: str
-    reply: str
     runtime: str = REMAT
     provider: str = "cpu"
     runs: int = 1
@@ -83,10 +81,8 @@ class Reply:
     inside: tuple[dict[str, int], ...] = ()  # ns of each kernel of this model and of the other, by its op's name
 
 
-def main(path: str, parent: str) -> None:
-    bind_to(int(parent))
-    request: Request = declared(Request, json.loads(Path(path).read_text()))
-    write_whole(Path(request.reply), json.dumps(asdict(_carry_out(request))))
+def answers(told: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    yield asdict(_carry_out(declared(Request, told)))
 
 
 def _carry_out(request: Request) -> Reply:
@@ -264,4 +260,4 @@ def _peaks(kernels: list[dict[str, Any]], runs: int) -> tuple[int, ...]:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    serve(sys.argv[1], answers)

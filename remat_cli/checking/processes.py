@@ -6,10 +6,6 @@ Invariant: a child that is killed, hangs or crashes gives a Reply that says so; 
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -21,14 +17,12 @@ import numpy as np
 
 from remat_cli.checking.child import Reply, Request
 from remat_cli.checking.feeds import nudged
-from remat_cli.fences import own_environment
+from remat_cli.children import Child
 from remat_cli.formats import arrays
 from remat_cli.formats.declared import declared
 from remat_cli.model.sessions import STRICT, Session
 from solvers.clock import FOREVER_SECONDS, Clock
 from solvers.placement.largest import Placement
-
-LONGEST_SECONDS = 1e6  # the longest timeout for a child: the operating system's calls take no much longer one
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +150,6 @@ class Bench:
         request = Request(
             model=str(model.resolve()),
             feeds=str(self._nudged() if nudge else self._fed()),
-            reply=f"{stem}.reply.json",
             runtime=kind.runtime,
             provider=self.provider,
             threads=self.threads,
@@ -166,10 +159,8 @@ class Bench:
             **asdict(in_place),
             **asked,
         )
-        written = stem.with_suffix(".request.json")
-        written.write_text(json.dumps(asdict(request)))
         left = self.clock.left()
-        found = _carry_out(written, Path(request.reply), min(left, self.timeout))
+        found = _carry_out(request, Clock(min(left, self.timeout)))
         return TIME_UP if found.endless and left < self.timeout else found
 
     def results(self, outputs: str, runs: int = 1) -> list[np.ndarray]:
@@ -178,18 +169,15 @@ class Bench:
         return [found[f"output_{place}"] for found in every for place in range(len(found))]
 
 
-def _carry_out(request: Path, reply: Path, timeout: float) -> Reply:
-    command = [sys.executable, "-m", "remat_cli.checking.child", str(request), str(os.getpid())]
-    environment = own_environment()
-    try:
-        seconds = min(timeout, LONGEST_SECONDS)
-        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, env=environment, check=False)
-    except subprocess.TimeoutExpired:
-        return Reply(failed=f"it did not end within {timeout:.3g} s", endless=True)
-    if reply.is_file():
-        found: Reply = declared(Reply, json.loads(reply.read_text()))
+def _carry_out(request: Request, clock: Clock) -> Reply:
+    def look() -> None:
+        if clock.over():
+            raise TimeoutError
+
+    with Child("remat_cli.checking.child") as child:
+        try:
+            said = child.ask(asdict(request), look)
+        except TimeoutError:
+            return Reply(failed=f"it did not end within {clock.seconds:.3g} s", endless=True)
+        found: Reply = Reply(failed=child.why()) if said is None else declared(Reply, said)
         return found
-    if done.returncode < 0:
-        return Reply(failed=f"its process was killed by signal {-done.returncode}, perhaps for want of memory")
-    last = done.stderr.strip().splitlines()
-    return Reply(failed=last[-1] if last else f"its process ended with code {done.returncode}")

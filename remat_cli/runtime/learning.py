@@ -12,7 +12,7 @@ import sys
 from array import array
 from dataclasses import dataclass
 
-from remat_cli.fences import own_environment
+from remat_cli.children import own_environment
 from remat_cli.runtime.table import PlacesTable
 from solvers.placement.largest import Placement, largest_first
 from solvers.placement.lifetimes import Lifetime

@@ -1,14 +1,13 @@
 """A user's program with one session, which does as it is told: `python -m remat_cli.actions.shrinking.child PARENT`.
 
-It reads one JSON object a line on stdin, and answers each with one on stdout. It measures no memory: who started it
-reads that from outside. Invariant: before `make` all that a program holds without a session is there, feeds included.
+It measures no memory: who started it reads that from outside. Invariant: before `make` all that a program holds without
+a session is there, feeds included.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
@@ -19,8 +18,8 @@ import onnxruntime
 
 from profiles.device import quiet_runtime
 from profiles.running import failures
+from remat_cli.children import serve
 from remat_cli.errors import RematError
-from remat_cli.fences import bind_to
 from remat_cli.formats import arrays, placesfile
 from remat_cli.model.sessions import DEFAULT as STOCK_SESSION
 from remat_cli.model.sessions import STRICT as STRICT_SESSION
@@ -81,24 +80,22 @@ class UserProgram:
 
 
 def main(parent: str) -> None:
-    bind_to(int(parent))
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever libraries print is no answer
     expected: tuple[type[Exception], ...] = (*failures(), RematError, MemoryError)
-    program = UserProgram(**json.loads(sys.stdin.readline()))
-    _say({}, answers)
-    for line in sys.stdin:
-        what, *given = json.loads(line)
+    programs: list[UserProgram] = []
+
+    def answers(told: Any) -> Iterator[dict[str, Any]]:
+        """Told first what the program is, and then what it does."""
+        if not programs:
+            programs.append(UserProgram(**told))
+            yield {}
+            return
+        what, *given = told
         try:
-            found = getattr(program, what)(*given)
+            yield getattr(programs[0], what)(*given)
         except expected as error:
-            found = {"failed": " ".join(str(error).split())}
-        _say(found, answers)
+            yield {"failed": " ".join(str(error).split())}
 
-
-def _say(found: dict[str, Any], answers: Any) -> None:
-    answers.write(json.dumps(found) + "\n")
-    answers.flush()
+    serve(parent, answers)
 
 
 if __name__ == "__main__":

@@ -6,24 +6,17 @@ there is time for, is a `Failed` that says so, and is gone at the end.
 
 from __future__ import annotations
 
-import json
-import os
-import select
-import subprocess
-import sys
 from pathlib import Path
-from tempfile import TemporaryFile
 from time import monotonic, sleep
 from types import TracebackType
 from typing import Any
 
+from remat_cli.children import Child
 from remat_cli.errors import BadInput
-from remat_cli.fences import own_environment
 from remat_cli.formats.declared import declared
 from solvers.clock import Clock
 from solvers.placement.largest import Placement
 
-LOOK_SECONDS = 0.2  # seconds between two looks at the clock
 REST_SECONDS = 0.25  # at most, for threads that spin after a run: onnxruntime's do for some 20 ms if nothing is busy
 REST_LOOK_SECONDS = 0.001
 NO_COUNT = "shrink reads what a process holds from /proc, which is on Linux alone"
@@ -45,35 +38,21 @@ class MeteredProcess:
             raise BadInput(NO_COUNT)
         self.clock, self.before = clock, 0
         self.times: list[int] = []
-        self.errors = TemporaryFile()  # noqa: SIM115  closed when the process is gone
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "remat_cli.actions.shrinking.child", str(os.getpid())],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self.errors,
-            env=own_environment(),
-            start_new_session=True,  # an interrupt is ours to hear
-        )
-        asked = {"model": str(model.resolve()), "session": session, "feeds": str(feeds), "threads": threads}
-        self.asked = asked
+        self.child = Child("remat_cli.actions.shrinking.child")
+        self.asked = {"model": str(model.resolve()), "session": session, "feeds": str(feeds), "threads": threads}
 
     def __enter__(self) -> MeteredProcess:
         try:
             self._ask(self.asked)
         except BaseException:
-            self._end()
+            self.child.end()
             raise
         self.before = self._count("VmRSS")
         (self._proc / "clear_refs").write_text("5")  # the highest so far is what there is now
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._end()
-
-    def _end(self) -> None:
-        self.process.kill()
-        self.process.communicate()
-        self.errors.close()
+        self.child.end()
 
     def make(self) -> None:
         self._ask(["make"])
@@ -109,7 +88,7 @@ class MeteredProcess:
 
     @property
     def _proc(self) -> Path:
-        return Path(f"/proc/{self.process.pid}")
+        return Path(f"/proc/{self.child.process.pid}")
 
     def _is_awake(self) -> bool:
         try:
@@ -123,23 +102,13 @@ class MeteredProcess:
             lines = (line.split() for line in (self._proc / "status").read_text().splitlines())
             return next(1024 * int(fields[1]) for fields in lines if fields[0] == f"{name}:")
         except (OSError, StopIteration) as error:
-            raise Failed(self._why()) from error
+            raise Failed(self.child.why()) from error
 
     def _ask(self, words: object) -> dict[str, Any]:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
         self._check_time()
-        try:
-            self.process.stdin.write(json.dumps(words).encode() + b"\n")
-            self.process.stdin.flush()
-        except OSError as error:
-            raise Failed(self._why()) from error
-        while not select.select([self.process.stdout], [], [], LOOK_SECONDS)[0]:
-            self._check_time()
-        line = self.process.stdout.readline()
-        if not line:
-            raise Failed(self._why())
-        found: dict[str, Any] = json.loads(line)
+        found: dict[str, Any] | None = self.child.ask(words, self._check_time)
+        if found is None:
+            raise Failed(self.child.why())
         if "failed" in found:
             raise Failed(found["failed"])
         return found
@@ -147,12 +116,3 @@ class MeteredProcess:
     def _check_time(self) -> None:
         if self.clock.interrupts():
             raise Failed("there was no time for it", late=True)
-
-    def _why(self) -> str:
-        """Why the process is gone."""
-        code = self.process.wait()
-        if code < 0:
-            return f"its process was killed by signal {-code}, perhaps for want of memory"
-        self.errors.seek(0)
-        last = self.errors.read().decode(errors="replace").strip().splitlines()
-        return last[-1] if last else f"its process ended with code {code}"
