@@ -16,7 +16,7 @@ from remat_cli.formats.planfile import PlanFile
 from remat_cli.planning.search.answer import Answer, answer, find_solver
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.time_plan import PIECES_SHORTEST_SECONDS, PIECES_WALKS_SHARE
-from remat_cli.plans.record import plan_file
+from remat_cli.plans.keeping import plan_file
 from solvers.methods.exact.low_walks import lowest
 from solvers.orders.bounds import PeakBound, peak_bound, widest_node
 from solvers.orders.evict import RULES

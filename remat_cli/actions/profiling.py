@@ -31,7 +31,7 @@ from profiles.totals import Totals
 from remat_cli.actions import whole_graph
 from remat_cli.actions.observing import Observed, observe
 from remat_cli.actions.seeing import graph_as_seen, words
-from remat_cli.actions.whole_runs import ProfiledGraph, refuse_endless, scale_to_whole, time_before
+from remat_cli.actions.whole_graph import ProfiledGraph, refuse_endless, scale_to_whole, time_before
 from remat_cli.errors import BadInput, Usage, meant
 from remat_cli.formats.files import FileKind, check_place, write_whole
 from remat_cli.ingest import ingest

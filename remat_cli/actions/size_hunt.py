@@ -23,9 +23,9 @@ from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.kinds import target_of
 from remat_cli.planning.search.answer import Answer, Enough
 from remat_cli.planning.subjects.subject import Subject
+from remat_cli.plans.keeping import plan_file
 from remat_cli.plans.planned import Planned
 from remat_cli.plans.points import takes_plans
-from remat_cli.plans.record import plan_file
 from remat_cli.plans.sizes import Tried
 from remat_cli.results.memory import Memory
 from remat_cli.saying.refusals import gradients_held

@@ -39,8 +39,8 @@ from remat_cli.planning.search.untouched import (
 )
 from remat_cli.planning.subjects.fusing import as_fused
 from remat_cli.planning.subjects.subject import Subject
+from remat_cli.plans.keeping import plan_file
 from remat_cli.plans.points import takes_plans
-from remat_cli.plans.record import plan_file
 from remat_cli.results.memory import Memory
 from remat_cli.saying.refusals import why_not
 from remat_cli.units import show_bytes

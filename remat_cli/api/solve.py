@@ -29,7 +29,7 @@ from remat_cli.notes.kinds import ROUTINE
 from remat_cli.notes.words import sentences
 from remat_cli.planning.loading import is_model, load_subject
 from remat_cli.planning.search.so_far import SoFar
-from remat_cli.plans import record
+from remat_cli.plans.keeping import plan_file
 from remat_cli.plans.planned import Planned
 from solvers.problem import Limits, Progress
 from solvers.registry import DEFAULT
@@ -128,10 +128,10 @@ def solve(
             certificatefile.write(answered.certificate, proof)
     found = answered.found
     if interrupts.asked:
-        raise Interrupted(Planned(record.plan_file(found), found.subject) if found.found else None)
+        raise Interrupted(Planned(plan_file(found), found.subject) if found.found else None)
     solving.found_or_raised(found)
     warn(sentences(note for note in found.notes if note.kind not in ROUTINE), depth=3)
-    return Planned(record.plan_file(found), found.subject)
+    return Planned(plan_file(found), found.subject)
 
 
 def check(certificate: File, plan: Plan | Model, *, costs: File | Costs | None = None) -> Proved:

@@ -32,8 +32,7 @@ from remat_cli.plans.planned import Planned
 from remat_cli.runtime.in_place import in_place
 from remat_cli.runtime.session import session_of
 from remat_cli.training.failing import NOTHING_WRITTEN, WrittenState
-from remat_cli.training.rates import rate_schedule
-from remat_cli.training.regime import Regime
+from remat_cli.training.rates import Regime, rate_schedule
 from remat_cli.training.state import State, default_rate, parts_told, values_of
 from remat_cli.training.state import initial_state as first_state
 from remat_cli.training.step import Step

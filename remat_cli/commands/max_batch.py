@@ -18,7 +18,7 @@ from remat_cli.units import show_time
 from solvers.problem import Limits
 
 if TYPE_CHECKING:
-    from remat_cli.actions.deadline import Deadline
+    from remat_cli.actions.interrupts import Deadline
     from remat_cli.actions.largest import SizeQuestion
     from remat_cli.actions.scaling import Scaled, SizedStep
     from remat_cli.plans.planned import Planned
@@ -84,8 +84,7 @@ def command(model: Path, **given: Any) -> None:
     remat max-batch unet.onnx --budget 16GB
     remat max-batch gpt2.train.onnx --budget 24GB --dim batch=8 --dim sequence=max
     """
-    from remat_cli.actions.deadline import Deadline
-    from remat_cli.actions.interrupts import listening
+    from remat_cli.actions.interrupts import Deadline, listening
     from remat_cli.actions.scaling import scale_step
     from remat_cli.saying.progress import Line
 

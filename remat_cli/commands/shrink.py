@@ -49,8 +49,7 @@ def command(model: Path, **given: Any) -> None:
     remat shrink net.onnx --feeds inputs.npz
     remat shrink net.onnx --dim batch=1 --for c
     """
-    from remat_cli.actions.deadline import Deadline
-    from remat_cli.actions.interrupts import listening
+    from remat_cli.actions.interrupts import Deadline, listening
     from remat_cli.actions.shrinking.asked import ShrinkListeners, ShrinkQuestion
     from remat_cli.actions.shrinking.shrink import Shrinking, check_places, folder_for
     from remat_cli.saying.progress import Line

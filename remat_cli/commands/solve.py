@@ -27,7 +27,7 @@ from solvers.registry import DEFAULT
 
 if TYPE_CHECKING:
     from remat_cli.actions.answering import WholeQuestion
-    from remat_cli.actions.deadline import Deadline
+    from remat_cli.actions.interrupts import Deadline
 if TYPE_CHECKING:
     from remat_cli.actions.questions import Question
 
@@ -86,8 +86,7 @@ def command(model: Path | None, **parsed: Any) -> None:
         click.echo(methods.list_methods(given["as_json"]))
         return
     from remat_cli.actions.answering import cut_as_asked
-    from remat_cli.actions.deadline import Deadline
-    from remat_cli.actions.interrupts import listening
+    from remat_cli.actions.interrupts import Deadline, listening
     from remat_cli.saying.progress import tell_times
 
     clock = options.clock_of(given)

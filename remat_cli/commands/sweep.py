@@ -20,7 +20,7 @@ from remat_cli.planning.time_plan import ENDING_SHARE
 from solvers.problem import Limits, Status
 
 if TYPE_CHECKING:
-    from remat_cli.actions.deadline import Deadline
+    from remat_cli.actions.interrupts import Deadline
     from remat_cli.actions.sweeping import SweepQuestion
     from remat_cli.plans.points import Curve
 
@@ -67,8 +67,7 @@ def command(model: Path | None, **given: Any) -> None:
     remat sweep train.onnx --plot curve.svg
     remat sweep train.onnx --budgets 30%..100%/8 --methods auto,chen-greedy
     """
-    from remat_cli.actions.deadline import Deadline
-    from remat_cli.actions.interrupts import listening
+    from remat_cli.actions.interrupts import Deadline, listening
     from remat_cli.actions.sweeping import SweepQuestion
 
     named, pieces = methods.methods_named(given["methods"]), options.asked_pieces(given)

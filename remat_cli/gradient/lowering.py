@@ -1,22 +1,110 @@
 """Rewrites forward ops that have no rule of their own into others before they are differentiated.
 
 Invariant: a lowering either returns the op's outputs, having noted a step for them, or None and leaves the op as it is.
+A copy of what is drawn draws what the original does, because each draw has a seed. Where both forms of a logarithm are
+finite, they are the same function.
+
+ONNX Runtime's CPU kernels err twice. Its Bernoulli gives 1 with probability 1 - p, as ONNX's own definition of the op
+does. Its Dropout begins each mask with consecutive seeds, so that the first elements stay the same for thousands of
+steps. So a Bernoulli, and a Dropout of few elements, are written as numbers that are drawn and compared.
+
+PyTorch's `logsigmoid` and `binary_cross_entropy_with_logits` are finite wherever their inputs are. In float32 a Log of
+a Sigmoid is infinite for logits far below 0, where it was seen at -60, and a Log of a sum of two Exp above 88.
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Sequence
 
+import onnx
+from onnx import helper
+
 from remat_cli.errors import BadInput
-from remat_cli.gradient import drawing, recurrent
+from remat_cli.gradient import recurrent
 from remat_cli.gradient.exported import is_detached, smoothing_of
-from remat_cli.gradient.logarithms import log
 from remat_cli.gradient.losses import IGNORED, cross_entropy, negative_log_likelihood
-from remat_cli.gradient.tape import Taped
+from remat_cli.gradient.tape import Tape, Taped
 from remat_cli.gradient.tensor import Tensor
 from remat_cli.gradient.tracing import TracerLike
 
+FEW_ELEMENTS = 1 << 12  # of a Dropout, so that drawing them apart takes next to no memory
+SEEDS = 1 << 24  # seeds of float attributes that are told apart
 Outputs = Sequence["Tensor | None"]
+
+
+def dropout(tracer: TracerLike, step: Taped, active: bool) -> Outputs | None:
+    """Without training the identity; in training a mask, or the op with a seed where that has many elements."""
+    training = bool(step.array(2, "training_mode")) if step.optional(2) else False
+    ratio = float(step.array(1, "ratio")) if step.optional(1) else 0.5
+    if not training or ratio == 0:
+        return [step.x, _filled(step, True)]
+    if not 0 < ratio <= 1:
+        raise step.refuse(f"its ratio is {ratio:g}, and shares are between 0 and 1")
+    if ratio == 1:
+        with step.tape.recording():
+            return [step.x * 0.0, _filled(step, False)]
+    step.attributes["ratio"] = ratio
+    if step.x.size <= FEW_ELEMENTS:
+        mask = _drawn(step) > ratio
+        y = mask.where(step.x * (1 / (1 - ratio)), 0.0)
+        step.tape.step("Dropout", step.inputs, [y, mask], step.attributes)
+        return [y, mask]
+    if step.get("seed") is None:
+        assert step.node is not None
+        step.attributes["seed"] = zlib.crc32(step.name.encode()) & 0x7FFFFFFF
+        step.node.attribute.append(helper.make_attribute("seed", step.attributes["seed"]))
+    return None
+
+
+def bernoulli(tracer: TracerLike, step: Taped, active: bool) -> Outputs:
+    """1 where a number that is drawn is below the share, else 0: no gradient leads to the share, as in PyTorch."""
+    given = step.get("dtype", step.x.dtype)
+    return [(_drawn(step) < step.x.cast(onnx.TensorProto.FLOAT)).cast(given)]
+
+
+def _drawn(step: Taped) -> Tensor:
+    """Numbers between 0 and 1, one for each element of the step's input."""
+    seed = step.get("seed")
+    seed = zlib.crc32(step.name.encode()) if seed is None else int(seed)
+    return step.tape.op("RandomUniform", shape=list(step.x.shape), seed=float(seed % SEEDS))
+
+
+def _filled(step: Taped, kept: bool) -> Tensor:
+    """The mask of all elements, or of none."""
+    value = helper.make_tensor("kept", onnx.TensorProto.BOOL, [1], [kept])
+    return step.tape.op("ConstantOfShape", step.tape.integers(step.x.shape), value=value)
+
+
+def log(tracer: TracerLike, step: Taped, active: bool) -> list[Tensor | None] | None:
+    """log(sigmoid(x)) as -softplus(-x), and log(exp(a) + exp(b)) as a + softplus(b - a)."""
+    inner = _maker(step.tape, step.x)
+    if inner is None:
+        return None
+    with step.tape.recording():
+        if inner.kind == "Sigmoid":
+            return [-(-inner.x).apply("Softplus")]
+        exponents = _exponents(inner)
+        if exponents is None:
+            return None
+        a, b = exponents
+        return [a + (b - a).apply("Softplus")]
+
+
+def _exponents(step: Taped) -> tuple[Tensor, Tensor] | None:
+    """a and b, where the step is exp(a) + exp(b)."""
+    if step.kind != "Add":
+        return None
+    one, other = (_maker(step.tape, step.input(index)) for index in range(2))
+    if one is None or other is None or (one.kind, other.kind) != ("Exp", "Exp"):
+        return None
+    return one.x, other.x
+
+
+def _maker(tape: Tape, value: Tensor) -> Taped | None:
+    """The step that makes the value; None for an input or a constant."""
+    made = (step for step in reversed(tape.steps) if any(out and out.name == value.name for out in step.outputs))
+    return next(made, None)
 
 
 def _identity(tracer: TracerLike, step: Taped, active: bool) -> Outputs:
@@ -135,8 +223,8 @@ def _group_norm(tracer: TracerLike, step: Taped, active: bool) -> Outputs | None
 LOWERED: dict[str, Callable[[TracerLike, Taped, bool], Outputs | None]] = {
     "Identity": _identity,
     "CastLike": _cast_like,
-    "Bernoulli": drawing.bernoulli,
-    "Dropout": drawing.dropout,
+    "Bernoulli": bernoulli,
+    "Dropout": dropout,
     "MatMul": _matrix_vector,
     "BatchNormalization": _batch_norm,
     "GroupNormalization": _group_norm,

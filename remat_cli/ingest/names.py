@@ -13,9 +13,8 @@ from pathlib import Path
 import onnx
 
 from remat_cli.errors import BadInput
-from remat_cli.onnx_graph.orders import by_rank
 from remat_cli.onnx_graph.unique import find_name_fault, name_of
-from remat_cli.onnx_graph.walk import captures, names_stored
+from remat_cli.onnx_graph.walk import by_rank, captures, names_stored
 
 
 def name_nodes(graph: onnx.GraphProto) -> None:

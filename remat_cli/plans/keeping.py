@@ -1,6 +1,8 @@
-"""Writes plan files: a better plan is never replaced by a worse one for the same question, and the user hears of both.
+"""Answers as plan files, and their places: a better plan is never replaced by a worse one for the same question, and
+the user hears of both.
 
-Invariant: when several programs write plans for one question to one place at once, the best plan is left there.
+Invariant: when several programs write plans for one question to one place at once, the best plan is left there. Every
+figure in a file is the Answer's, and nothing that changes from run to run is written.
 """
 
 from __future__ import annotations
@@ -11,17 +13,54 @@ from pathlib import Path
 from remat_cli.errors import BadInput
 from remat_cli.formats import planfile
 from remat_cli.formats.files import alone_in, write_whole
-from remat_cli.formats.planfile import PlanFile, replay
+from remat_cli.formats.planfile import PlanFile, Searched, places_of, replay
+from remat_cli.formats.program import name_program
+from remat_cli.model.proved import Promise
+from remat_cli.model.sessions import STRICT
 from remat_cli.notes.kinds import PlanNote
+from remat_cli.notes.words import sentences
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.subjects.in_pieces import replayed_in_pieces
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate, Footprint
-from remat_cli.plans.record import plan_file
 from solvers.notes import Note
 from solvers.problem import Result, Status
 from solvers.registry import METHODS
 from solvers.schedule import Schedule
+
+
+def plan_file(answer: Answer) -> PlanFile:
+    """The plan of an answer that found one."""
+    outcome, plan, subject = answer.schedule.outcome, answer.schedule.plan, answer.subject
+    assert outcome is not None
+    assert plan is not None
+    kind = answer.session or STRICT
+    return PlanFile(
+        model=subject.source,
+        costs=subject.costs,
+        dims=dict(subject.dims),
+        budget=answer.budget,
+        method=answer.method,
+        seed=answer.limits.seed,
+        limits=Searched(answer.limits.clock.seconds, answer.limits.gap, answer.limits.clock.most),
+        status=answer.status.value,
+        bound=answer.bound,
+        bound_any_order=answer.bound_any_order,
+        peak=outcome.peak,
+        cost=outcome.cost,
+        baseline_peak=answer.baseline.peak,
+        baseline_cost=answer.baseline.cost,
+        resident=subject.problem.resident,
+        promises=replace(answer.promise or Promise(strict=outcome.peak), itself=answer.itself),
+        program=name_program(plan, subject.nodes, subject.values),
+        notes=sentences(answer.notes),
+        session=kind.name,
+        graph=subject.graph_planned,
+        pieces=subject.pieces,
+        in_place=dict(subject.graph.in_place) if subject.graph else {},
+        placement=places_of(answer.placement) if answer.placement else None,
+        asked=dict(answer.asked),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,9 @@ from remat_cli.planning.kinds import held
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.proofs import least_needed
 from remat_cli.planning.subjects.subject import Subject
+from remat_cli.plans.keeping import plan_file
 from remat_cli.plans.notebook import overhead_by_budget, shown
 from remat_cli.plans.planned import Planned
-from remat_cli.plans.record import plan_file
 from remat_cli.units import show_bytes
 from solvers.notes import Note
 from solvers.options import Orders, options_of

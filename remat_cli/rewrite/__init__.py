@@ -16,7 +16,7 @@ from remat_cli.model.graph import Graph
 from remat_cli.model.problem_of import as_it_stands
 from remat_cli.model.proved import Promise
 from remat_cli.model.session_bytes import session_bytes
-from remat_cli.onnx_graph.orders import edges, strict_order
+from remat_cli.onnx_graph.walk import edges, strict_order
 from remat_cli.rewrite.copies import CopyNames, EmittedNode, OpRun, copy_ops, infos
 from remat_cli.rewrite.predict import Prediction
 from remat_cli.rewrite.unread import free_unread

@@ -17,8 +17,7 @@ from onnx import helper
 from remat_cli.model import semantics
 from remat_cli.model.graph import Graph, Op
 from remat_cli.model.kernel_kinds import kind_of
-from remat_cli.onnx_graph.orders import edges
-from remat_cli.onnx_graph.walk import captures, has_subgraph
+from remat_cli.onnx_graph.walk import captures, edges, has_subgraph
 from solvers.methods.mincut.groups import fused
 from solvers.methods.mincut.tangents import following
 from solvers.methods.mincut.traffic import FUSIBLE, seam_of

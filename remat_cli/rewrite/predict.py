@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from remat_cli.model.graph import Graph, Op
 from remat_cli.model.proved import Promise
-from remat_cli.onnx_graph.orders import edges, strict_order
+from remat_cli.onnx_graph.walk import edges, strict_order
 from remat_cli.rewrite.copies import EmittedNode
 from solvers.placement.chunks import ALIGNMENT
 from solvers.plan import lower

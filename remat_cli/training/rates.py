@@ -1,4 +1,4 @@
-"""Schedules of the learning rate, from update to update.
+"""Schedules of the learning rate, from update to update, and with them the settings by which a step trains.
 
 Invariant: the factors are those of torch.optim.lr_scheduler with the same settings; a setting that a schedule does not
 have is refused by name.
@@ -6,8 +6,9 @@ have is refused by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from math import cos, pi
 from typing import Any
 
@@ -110,3 +111,34 @@ def _check(made: RateSchedule, said: Mapping[str, Any]) -> None:
 def _number(name: str, value: Any) -> Any:
     """A whole number of updates, or a share."""
     return whole_number(value, name) if name in ("steps", "every", "warmup") else number(value, name)
+
+
+@dataclass(frozen=True, slots=True)
+class Regime:
+    """`rate`: the learning rate at first. `optimizer`: what is known of it, described. `accumulate`: how many batches
+    make an update."""
+
+    rate: float
+    schedule: RateSchedule | RateFunction = field(default_factory=RateSchedule)
+    optimizer: Mapping[str, Any] | None = None
+    accumulate: int = 1
+
+    def described(self) -> dict[str, Any]:
+        """The description for a checkpoint, without the rate, which a step may set."""
+        told = {"accumulate": self.accumulate, "schedule": self.schedule.described()}
+        return told if self.optimizer is None else {**told, "optimizer": dict(self.optimizer)}
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """The settings that differ, in words; only settings that both sets have are compared."""
+    for name, value in before.items():
+        if name not in now:
+            continue
+        if isinstance(value, dict) and isinstance(now[name], dict):
+            yield from differences({**dict.fromkeys(now[name]), **value}, {**dict.fromkeys(value), **now[name]})
+        elif value != now[name]:
+            yield f"{name} was {_shown(value)} and is {_shown(now[name])}"
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else "not there" if value is None else json.dumps(value)

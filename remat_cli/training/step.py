@@ -26,7 +26,7 @@ from remat_cli.gradient.scaling import FINITE, LOSS_SCALE
 from remat_cli.training import checkpoint
 from remat_cli.training.checkpoint import Checkpoint
 from remat_cli.training.failing import BROKEN, NOTHING_WRITTEN, OpFailed, WrittenState, run, small_of
-from remat_cli.training.regime import Regime, differences
+from remat_cli.training.rates import Regime, differences
 from remat_cli.training.scale import LossScale
 from remat_cli.training.state import State, check_labels, classes_of, describe_names, fitting, frame_of, parts_told
 from remat_cli.training.sums import Sums

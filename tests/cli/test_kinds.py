@@ -22,8 +22,8 @@ from remat_cli.model.quantities import parse_bytes
 from remat_cli.model.sessions import DEFAULT
 from remat_cli.notes.words import sentence
 from remat_cli.planning.loading import load_subject
+from remat_cli.planning.search import request as requests
 from remat_cli.planning.stock.target import StockTarget
-from remat_cli.planning.targets import trials
 from remat_cli.plans.planned import Planned, load_planned
 from tests.remat_cli.kinds import model
 from tests.sampling import few
@@ -96,7 +96,7 @@ def test_what_folding_holds_proves_nothing_of_plans_that_keep_from_it(tmp_path: 
 def test_what_does_not_run_in_time_is_no_plan(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = data / "torch_cnn.onnx"
     costs = remat.profile(path, threads=1, time_limit=300)
-    monkeypatch.setattr(trials, "peaks", lambda *_: None)
+    monkeypatch.setattr(requests, "peaks", lambda *_: None)
     with pytest.raises(NoPlan, match="did not run in the time"):
         remat.solve(path, budget="80%", costs=costs, runtime="stock", work_limit=1_000_000, cache=False)
 
@@ -120,7 +120,7 @@ def test_later_runs_of_a_default_session_keep_to_the_budget(data: Path, monkeypa
         made.append(model.SerializeToString())
         return trying.peaks(graph, model, *rest)
 
-    monkeypatch.setattr(trials, "peaks", peaks)
+    monkeypatch.setattr(requests, "peaks", peaks)
     plan = planned(data / "torch_cnn.onnx", "stock", "80%")
     found = remat.verify(plan)
     seen = found.report.default.after

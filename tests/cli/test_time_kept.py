@@ -13,7 +13,7 @@ import pytest
 from profiles.device import find
 from profiles.server import PRELOADED
 from remat_cli.actions import profiling
-from remat_cli.actions.deadline import Deadline
+from remat_cli.actions.interrupts import Deadline
 from remat_cli.actions.profiling import ProfileQuestion
 from remat_cli.checking.processes import TIME_UP, Bench
 from remat_cli.commands import options

@@ -44,8 +44,8 @@ from remat_cli.planning.kinds import target_of
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.search.untouched import fitting_already
 from remat_cli.planning.subjects.subject import Subject
+from remat_cli.plans.keeping import plan_file
 from remat_cli.plans.planned import Planned
-from remat_cli.plans.record import plan_file
 from remat_cli.results.memory import Memory
 from remat_cli.runtime.optimized import is_laid_out, layout_block
 from solvers.problem import Limits

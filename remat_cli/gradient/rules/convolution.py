@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import onnx
 
+from remat_cli.gradient.rules.shape import Window, window
 from remat_cli.gradient.tape import Taped
 from remat_cli.gradient.tensor import Tensor
-from remat_cli.gradient.window import Window, window
 
 LARGE_PLACES = 400  # places of an image from which a flipped convolution beats a transposed one
 COLUMNS = 3  # im2col may take this many of the largest forward value (any schedule holds a few of those),

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from remat_cli.gradient.rules.shape import Window, window
 from remat_cli.gradient.tape import Taped
 from remat_cli.gradient.tensor import Tensor
-from remat_cli.gradient.window import Window, window
 
 
 def _max_pool(op: Taped, dy: Tensor | None, *_: Any) -> Tensor | None:

@@ -17,8 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from remat_cli.model import semantics
 from remat_cli.model.graph import Graph
-from remat_cli.onnx_graph.orders import edges
-from remat_cli.onnx_graph.walk import captures
+from remat_cli.onnx_graph.walk import captures, edges
 from remat_cli.planning.stock.guards import reading
 from remat_cli.rewrite.copies import CopyNames, EmittedNode
 

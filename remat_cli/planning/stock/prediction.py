@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from remat_cli.model.proved import Promise
-from remat_cli.onnx_graph.orders import default_order
+from remat_cli.onnx_graph.walk import default_order
 from remat_cli.rewrite.predict import Prediction
 from solvers.placement.growing import grown
 from solvers.placement.pattern import Held, block_of, most_at_once

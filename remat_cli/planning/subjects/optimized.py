@@ -17,9 +17,8 @@ from remat_cli.errors import BadInput
 from remat_cli.ingest import graph_of
 from remat_cli.model.graph import Graph
 from remat_cli.onnx_graph.attributes import said_in
-from remat_cli.onnx_graph.orders import by_rank, edges
 from remat_cli.onnx_graph.stored import is_beside
-from remat_cli.onnx_graph.walk import captures
+from remat_cli.onnx_graph.walk import by_rank, captures, edges
 from remat_cli.runtime.optimized import LAYOUTS, SAYS, optimize
 
 HEAVY_BYTES = 1 << 30

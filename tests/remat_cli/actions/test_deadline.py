@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from remat_cli.actions.deadline import Deadline
+from remat_cli.actions.interrupts import Deadline
 from solvers.clock import Clock
 
 

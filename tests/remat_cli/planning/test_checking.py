@@ -12,6 +12,7 @@ import pytest
 from remat_cli.checking.trying import Peaks
 from remat_cli.model.sessions import DEFAULT, STRICT
 from remat_cli.notes.kinds import PlanNote
+from remat_cli.planning.search import request as requests
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.attempt import Attempt, Checked
 from remat_cli.planning.search.checking import check
@@ -19,7 +20,6 @@ from remat_cli.planning.search.known import tried_alone
 from remat_cli.planning.search.measured import witnessed
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.stock import same_kernels
-from remat_cli.planning.targets import trials
 from remat_cli.planning.targets.candidate import Candidate
 from remat_cli.planning.time_plan import TRIAL_SECONDS
 from remat_cli.rewrite import Rewritten
@@ -103,19 +103,19 @@ def test_a_plan_is_run_before_it_is_given(fusing: PlanRequest, monkeypatch: pyte
     """What its model is seen to hold stands in the promise, and a plan from elsewhere that holds too much is none."""
     request = tried(fusing)
     candidate = request.place(candidate_for(request.subject))
-    monkeypatch.setattr(trials, "peaks", lambda *_: (1000, 2000))
+    monkeypatch.setattr(requests, "peaks", lambda *_: (1000, 2000))
     ran = passed(request, candidate)
     assert ran.promise is not None
     assert (ran.promise.live, ran.promise.later) == (1000, 2000)
     whole = request.answer_of(candidate, 0.0, cut=False)
     assert tried_alone(request, whole) is not None
-    monkeypatch.setattr(trials, "peaks", lambda *_: (1000, LARGE + 1))
+    monkeypatch.setattr(requests, "peaks", lambda *_: (1000, LARGE + 1))
     assert tried_alone(replace(request, trials={}), whole) is None
 
 
 def test_a_model_that_does_not_run_is_no_plan(fusing: PlanRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     request = tried(fusing)
-    monkeypatch.setattr(trials, "peaks", lambda *_: None)
+    monkeypatch.setattr(requests, "peaks", lambda *_: None)
     candidate = request.place(candidate_for(request.subject))
     assert not passed(request, candidate).found
 
@@ -133,8 +133,8 @@ def test_where_work_is_limited_a_model_that_never_ends_is_tried_once(
         now[0] += seconds
         return None
 
-    monkeypatch.setattr(trials, "peaks", never_ends)
-    monkeypatch.setattr(trials, "monotonic", lambda: now[0])
+    monkeypatch.setattr(requests, "peaks", never_ends)
+    monkeypatch.setattr(requests, "monotonic", lambda: now[0])
     for seed in (None, 1, 2):
         candidate: Candidate = request.place(candidate_for(request.subject, seed))
         assert not passed(request, candidate).found

@@ -11,12 +11,12 @@ import pytest
 
 from remat_cli.model.sessions import DEFAULT
 from remat_cli.notes.kinds import PlanNote
+from remat_cli.planning.search import request as requests
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.attempt import Attempt, Checked
 from remat_cli.planning.search.find import find
 from remat_cli.planning.search.measured import measured, ways
 from remat_cli.planning.search.request import PlanRequest
-from remat_cli.planning.targets import trials
 from remat_cli.planning.targets.candidate import Candidate, Footprint
 from solvers.notes import Note
 from solvers.problem import Status
@@ -122,7 +122,7 @@ def test_a_real_search_whose_models_never_run_ends(tmp_path: Path, monkeypatch: 
     behaviour = replace(request.subject.behaviour, peaks=(whole, whole))
     request = replace(request, subject=replace(request.subject, behaviour=behaviour), budget=whole)
     ran: list[object] = []
-    monkeypatch.setattr(trials, "peaks", lambda graph, model, *_: ran.append(model.SerializeToString()))
+    monkeypatch.setattr(requests, "peaks", lambda graph, model, *_: ran.append(model.SerializeToString()))
     found = find(measured(request))
     assert not found.found
     assert ran

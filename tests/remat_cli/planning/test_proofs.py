@@ -21,8 +21,8 @@ from remat_cli.planning.loading import load_subject
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.proofs import of_all_pieces
 from remat_cli.planning.targets.candidate import Candidate
+from remat_cli.plans.keeping import plan_file
 from remat_cli.plans.planned import Planned
-from remat_cli.plans.record import plan_file
 from remat_cli.saying.report import proof_line
 from solvers.clock import limited
 from solvers.orders.best import Best

@@ -19,7 +19,7 @@ from remat_cli.planning.search.known import cheaper_known, cheapest_known
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.search.so_far import SoFar
 from remat_cli.planning.targets.planned import PlannedTarget
-from remat_cli.plans import record
+from remat_cli.plans.keeping import plan_file
 from solvers.clock import Clock, limited
 from solvers.methods.exact.low_walks import lowest
 from solvers.problem import Limits, Problem, Progress, Result, Status
@@ -175,7 +175,7 @@ def test_a_known_plan_for_less_is_not_outdone_by_a_dearer_one(data: Path, tmp_pa
     path = tmp_path / "cnn.onnx"
     shutil.copy(data / "torch_cnn.onnx", path)
     small = attempted(question(path, 0.8))
-    plan = record.plan_file(small)
+    plan = plan_file(small)
     large = question(path, 0.9, "recompute-all")
     found = attempted(large)
     assert found.schedule.outcome is not None
@@ -187,7 +187,7 @@ def test_a_known_plan_for_less_is_not_outdone_by_a_dearer_one(data: Path, tmp_pa
     assert (better.budget, better.method) == (large.budget, "recompute-all")
     tight = question(path, 0.7, "recompute-all")
     assert cheaper_known(tight, found, (plan,)) is found  # it needs more than that
-    dearer = record.plan_file(found)
+    dearer = plan_file(found)
     first = cheapest_known(large, (dearer, plan))  # before anything is searched for
     assert first is not None
     assert first.schedule.plan == small.schedule.plan

@@ -15,7 +15,7 @@ import pytest
 from remat_cli.ingest import ingest
 from remat_cli.model.problem_of import as_rewritten, problem_of
 from remat_cli.model.semantics import needs_training_build
-from remat_cli.onnx_graph.orders import default_order, edges
+from remat_cli.onnx_graph.walk import default_order, edges
 from remat_cli.planning.stock.rewriting import rewrite_robustly
 from remat_cli.rewrite import original, promise_as_is
 from solvers.plan import lower

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from remat_cli.onnx_graph.orders import by_rank
+from remat_cli.onnx_graph.walk import by_rank
 from remat_cli.planning.loading import load_subject
 from solvers.placement.later import height_of
 from solvers.placement.tidy import tidied
