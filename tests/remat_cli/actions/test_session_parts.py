@@ -11,7 +11,7 @@ import onnxruntime
 import pytest
 
 import remat_cli as remat
-from remat_cli.actions import session_parts
+from remat_cli import children
 from remat_cli.onnx_graph.stored import WEIGHTS, put_apart
 from remat_cli.training.state import classes_of, frame_of
 
@@ -56,7 +56,7 @@ def test_a_session_is_made_of_files_that_are_gone_then(
 
 
 def test_where_no_other_process_can_be_had_it_is_made_here(plan: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session_parts.sys, "executable", "/no/such/python")
+    monkeypatch.setattr(children.sys, "executable", "/no/such/python")
     session = remat.session(plan)
     assert session.run(None, {"x": np.ones((16, 64), np.float32)})[0].tobytes() == run(wide())
 

@@ -74,7 +74,7 @@ def test_a_process_is_metered_from_outside(model: Path, tmp_path: Path) -> None:
     with np.load(ready.feeds) as feeds, np.load(tmp_path / "out.npz") as kept:
         right = onnxruntime.InferenceSession(str(model)).run(None, dict(feeds))
         assert [kept[name].tobytes() for name in kept.files] == [one.tobytes() for one in right]
-    assert program.process.poll() is not None
+    assert program.child.process.poll() is not None
 
 
 def test_threads_that_spin_after_a_run_take_no_core_from_another_program(model: Path, tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_threads_that_spin_after_a_run_take_no_core_from_another_program(model: 
         program.run()
         for _ in range(40):  # on a machine that is busy they spin for longer
             program.rest()
-        threads = Path(f"/proc/{program.process.pid}/task").glob("*/status")
+        threads = Path(f"/proc/{program.child.process.pid}/task").glob("*/status")
         assert not [text for text in (path.read_text() for path in threads) if "State:\tR" in text]
 
 
