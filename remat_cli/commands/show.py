@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -36,22 +36,7 @@ if TYPE_CHECKING:
 @options.dims
 @options.as_json
 @options.quiet
-def command(
-    files: tuple[Path, ...],
-    statements: bool,
-    breakdown: bool,
-    chart: bool,
-    plot: Path | None,
-    matrices: Path | None,
-    web: Path | None,
-    curve: Path | None,
-    as_csv: bool,
-    fusion: str,
-    costs: Path | None,
-    dims: tuple[tuple[str, int], ...],
-    as_json: bool,
-    quiet: bool,
-) -> None:
+def command(files: tuple[Path, ...], **given: Any) -> None:
     """Show what each plan of FILES does; of models and problems, what they need as they stand.
 
     \b
@@ -61,38 +46,33 @@ def command(
     """
     from remat_cli.saying.showing import shown
 
-    _check_alone(files, {"--statements": statements, "--matrices": matrices, "--html": web})
-    _check_forms(curve, web, as_csv=as_csv, breakdown=breakdown, as_json=as_json)
+    plot, matrices, web, curve = (given[name] for name in ("plot", "matrices", "web", "curve"))
+    _check_forms(files, given)
     pictures = [picture for picture in (plot, matrices) if picture]
     written = dict.fromkeys(pictures, FileKind.PICTURE) | ({web: FileKind.PAGE} if web else {})
     _check(pictures, [*pictures, *([web] if web else [])])
     _check_places(written, [*files, *([curve] if curve else [])])
-    every = [shown(path, costs, dict(dims), fusion) for path in files]
+    every = [shown(path, given["costs"], dict(given["dims"]), given["fusion"]) for path in files]
     _check_places(written, [found.subject.path for found in every])
-    _draw(every, plot, matrices, breakdown)
+    _draw(every, plot, matrices, given["breakdown"])
     if web:
         _write_page(every[0], web, curve)
-    if as_json or not quiet:
-        click.echo(_words(every, statements, breakdown, chart, as_csv, as_json))
-    if not (quiet or as_json or as_csv or statements):
+    if given["as_json"] or not given["quiet"]:
+        click.echo(_words(every, given))
+    if not any(given[name] for name in ("quiet", "as_json", "as_csv", "statements")):
         for path in written:
             click.echo(f"wrote {path}")
 
 
-def _check_forms(curve: Path | None, web: Path | None, *, as_csv: bool, breakdown: bool, as_json: bool) -> None:
-    """Refuse forms of what is not shown."""
-    if as_csv and (not breakdown or as_json):
+def _check_forms(files: tuple[Path, ...], given: Mapping[str, Any]) -> None:
+    """Refuse flags that show one file where several are given, and forms of what is not shown."""
+    for name, flag in (("statements", "--statements"), ("matrices", "--matrices"), ("web", "--html")):
+        if given[name] and len(files) > 1:
+            raise Usage(f"{flag} shows one file; {len(files)} are given")
+    if given["as_csv"] and (not given["breakdown"] or given["as_json"]):
         raise Usage("--csv prints the table of --breakdown; for all else there is --json")
-
-    if curve and not web:
+    if given["curve"] and not given["web"]:
         raise Usage("--curve goes into the page that --html writes; say where with --html FILE")
-
-
-def _check_alone(files: tuple[Path, ...], flags: Mapping[str, object]) -> None:
-    """Refuse flags that show one file where several are given."""
-    for name, asked in flags.items():
-        if asked and len(files) > 1:
-            raise Usage(f"{name} shows one file; {len(files)} are given")
 
 
 def _check(pictures: list[Path], written: list[Path]) -> None:
@@ -137,20 +117,20 @@ def _draw(every: list[Shown], plot: Path | None, matrices: Path | None, breakdow
         draw_matrices(matrices, every[0])
 
 
-def _words(every: list[Shown], statements: bool, breakdown: bool, chart: bool, as_csv: bool, as_json: bool) -> str:
+def _words(every: list[Shown], given: Mapping[str, Any]) -> str:
     """What goes to stdout."""
     from remat_cli.saying import several, showing
 
-    if as_json and breakdown:
+    if given["as_json"] and given["breakdown"]:
         return json.dumps({"bars": [bar.as_object() for bar in several.bars(every)]})
-    if as_json:
-        objects = [showing.as_object(found, statements) for found in every]
+    if given["as_json"]:
+        objects = [showing.as_object(found, given["statements"]) for found in every]
         return json.dumps(objects[0] if len(objects) == 1 else {"shown": objects})
-    if breakdown:
-        return several.breakdowns(several.bars(every), as_csv)
-    if chart:
+    if given["breakdown"]:
+        return several.breakdowns(several.bars(every), given["as_csv"])
+    if given["chart"]:
         return "\n\n".join(map(_chart, every))
-    if statements:
+    if given["statements"]:
         return showing.program(every[0])
     return showing.summary(every[0]) if len(every) == 1 else several.comparison(every)
 

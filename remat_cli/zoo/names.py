@@ -53,6 +53,7 @@ class Network:
         }
 
 
+RESNETS, DENSENETS = (18, 34, 50, 101, 152, 200), (121, 161, 169, 201)
 ZOO: Mapping[str, Network] = {
     "mlp": Network("small:mlp", "a multilayer perceptron"),
     "cnn": Network("small:cnn", "a small convolutional network with BatchNormalization"),
@@ -61,26 +62,14 @@ ZOO: Mapping[str, Network] = {
     "vgg19": Network("vgg:vgg", "VGG-19", {"depth": 19}),
     "mobilenet-v1": Network("mobilenet:mobilenet_v1", "MobileNet v1"),
     "mobilenet-v2": Network("mobilenet:mobilenet_v2", "MobileNet v2"),
-    "resnet18": Network("resnet:resnet", "ResNet-18", {"depth": 18}),
-    "resnet34": Network("resnet:resnet", "ResNet-34", {"depth": 34}),
-    "resnet50": Network("resnet:resnet", "ResNet-50", {"depth": 50}),
-    "resnet101": Network("resnet:resnet", "ResNet-101", {"depth": 101}),
-    "resnet152": Network("resnet:resnet", "ResNet-152", {"depth": 152}),
-    "resnet200": Network("resnet:resnet", "ResNet-200", {"depth": 200}),
+    **{f"resnet{depth}": Network("resnet:resnet", f"ResNet-{depth}", {"depth": depth}) for depth in RESNETS},
     "resnet1001": Network("resnet:preactivation", "ResNet-1001, pre-activation, for 32x32 images"),
-    "densenet121": Network("densenet:densenet", "DenseNet-121", {"depth": 121}),
-    "densenet161": Network("densenet:densenet", "DenseNet-161", {"depth": 161}),
-    "densenet169": Network("densenet:densenet", "DenseNet-169", {"depth": 169}),
-    "densenet201": Network("densenet:densenet", "DenseNet-201", {"depth": 201}),
+    **{f"densenet{depth}": Network("densenet:densenet", f"DenseNet-{depth}", {"depth": depth}) for depth in DENSENETS},
     "inception-v3": Network("inception:inception_v3", "Inception v3 without the auxiliary classifier"),
-    "efficientnet-b0": Network("efficientnet:efficientnet", "EfficientNet-B0", {"scale": 0}),
-    "efficientnet-b1": Network("efficientnet:efficientnet", "EfficientNet-B1", {"scale": 1}),
-    "efficientnet-b2": Network("efficientnet:efficientnet", "EfficientNet-B2", {"scale": 2}),
-    "efficientnet-b3": Network("efficientnet:efficientnet", "EfficientNet-B3", {"scale": 3}),
-    "efficientnet-b4": Network("efficientnet:efficientnet", "EfficientNet-B4", {"scale": 4}),
-    "efficientnet-b5": Network("efficientnet:efficientnet", "EfficientNet-B5", {"scale": 5}),
-    "efficientnet-b6": Network("efficientnet:efficientnet", "EfficientNet-B6", {"scale": 6}),
-    "efficientnet-b7": Network("efficientnet:efficientnet", "EfficientNet-B7", {"scale": 7}),
+    **{
+        f"efficientnet-b{scale}": Network("efficientnet:efficientnet", f"EfficientNet-B{scale}", {"scale": scale})
+        for scale in range(8)
+    },
     "regnetx-400mf": Network("regnet:regnet", "RegNetX-400MF", {"scale": "x-400mf"}),
     "regnetx-3.2gf": Network("regnet:regnet", "RegNetX-3.2GF", {"scale": "x-3.2gf"}),
     "regnety-400mf": Network("regnet:regnet", "RegNetY-400MF", {"scale": "y-400mf"}),
