@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,14 +25,7 @@ if TYPE_CHECKING:
 @options.dims
 @options.as_json
 @options.quiet
-def command(
-    certificate: Path,
-    plan: Path,
-    costs: Path | None,
-    dims: tuple[tuple[str, int], ...],
-    as_json: bool,
-    quiet: bool,
-) -> None:
+def command(certificate: Path, plan: Path, **given: Any) -> None:
     """Check the proof in CERTIFICATE against PLAN and its model.
 
     `remat solve --certificate` writes certificates. Every row of the proof is derived again from the model's problem,
@@ -48,17 +41,17 @@ def command(
     from remat_cli.planning.loading import is_model, load_subject
     from remat_cli.plans.planned import load_planned
 
-    given = certificatefile.read(certificate)
+    proof, costs, dims = certificatefile.read(certificate), given["costs"], dict(given["dims"])
     if is_model(plan):
-        proved = check_certificate(given, load_subject(plan, costs, dict(dims)), STRICT)
+        proved = check_certificate(proof, load_subject(plan, costs, dims), STRICT)
     elif costs or dims:
         raise Usage(f"{plan} is a plan, which says what its costs and dimensions are; leave out --costs and --dim")
     else:
-        proved = check_plan(given, load_planned(plan))
-    if as_json:
+        proved = check_plan(proof, load_planned(plan))
+    if given["as_json"]:
         gaps = {"gap": proved.gap, "gap_any_order": proved.gap_any_order}
         click.echo(json.dumps({**asdict(proved), **gaps}))
-    elif not quiet:
+    elif not given["quiet"]:
         click.echo("\n".join(_lines(proved)))
 
 

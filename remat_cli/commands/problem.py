@@ -24,15 +24,7 @@ if TYPE_CHECKING:
 @options.output
 @options.as_json
 @options.quiet
-def command(
-    model: Path,
-    costs: Path | None,
-    as_chain: bool,
-    dims: tuple[tuple[str, int], ...],
-    output: Path | None,
-    as_json: bool,
-    quiet: bool,
-) -> None:
+def command(model: Path, **given: Any) -> None:
     """Write the scheduling problem of MODEL.
 
     The file has what each op costs, reads and writes, and the sizes of values. `remat solve` takes it too.
@@ -46,17 +38,18 @@ def command(
     from remat_cli.notes.words import sentences
     from remat_cli.planning.loading import load_subject
 
-    subject = load_subject(model, costs, dict(dims))
-    path = output or subject.beside(".chain.json" if as_chain else ".problem.json")
+    subject = load_subject(model, given["costs"], dict(given["dims"]))
+    as_chain = given["as_chain"]
+    path = given["output"] or subject.beside(".chain.json" if as_chain else ".problem.json")
     check_place(path, FileKind.CHAIN if as_chain else FileKind.PROBLEM, subject.path)
     if as_chain:
         write_whole(path, chainfile.chain_text(subject.problem, subject.path))
     else:
         problemfile.write(subject.named, path)
     figures = _figures(subject)
-    if as_json:
+    if given["as_json"]:
         click.echo(json.dumps({"problem": str(path), **figures, "notes": list(sentences(subject.notes))}))
-    elif not quiet:
+    elif not given["quiet"]:
         for note in sentences(subject.notes):
             click.echo(f"note: {note}", err=True)
         click.echo(_line(path, figures))
