@@ -87,7 +87,7 @@ ZOO: Mapping[str, Network] = {
     "gpt2-xl": Network("transformer:gpt2", "GPT-2 XL (1.5B)", {"hidden": 1600, "layers": 48, "heads": 25}),
     "bert-base": Network("transformer:bert", "BERT base", {"hidden": 768, "layers": 12, "heads": 12}),
     "bert-large": Network("transformer:bert", "BERT large", {"hidden": 1024, "layers": 24, "heads": 16}),
-    "albert-base": Network("albert:albert", "ALBERT base", {"hidden": 768, "layers": 12, "heads": 12}),
+    "albert-base": Network("transformer:albert", "ALBERT base", {"hidden": 768, "layers": 12, "heads": 12}),
     "vit-b16": Network("transformer:vit", "ViT-B/16", {"hidden": 768, "layers": 12, "heads": 12, "patch": 16}),
     "vit-b32": Network("transformer:vit", "ViT-B/32", {"hidden": 768, "layers": 12, "heads": 12, "patch": 32}),
     "llama-1b": Network("llama:llama", "Llama 3.2 (1B)", {"hidden": 2048, "layers": 16, "heads": 32}),
