@@ -13,7 +13,8 @@ from pathlib import Path
 import onnx
 
 from remat_cli.errors import BadInput, Mismatch
-from remat_cli.formats.files import FileKind, check_place, sha256, write_whole
+from remat_cli.formats.files import sha256, write_whole
+from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.model.graph import Graph
 from remat_cli.model.proved import Promise
 from remat_cli.model.sessions import DEFAULT

@@ -15,7 +15,8 @@ import onnx
 from profiles.device import quiet_runtime
 from profiles.running import CannotRun
 from remat_cli.errors import BadInput
-from remat_cli.formats.files import FileKind, check_place, write_whole
+from remat_cli.formats.files import write_whole
+from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.ingest.shapes import size_of
 from remat_cli.onnx_graph.attributes import said_in, say
 from remat_cli.onnx_graph.load import load

@@ -33,7 +33,8 @@ from remat_cli.actions.observing import Observed, observe
 from remat_cli.actions.seeing import graph_as_seen, words
 from remat_cli.actions.whole_graph import ProfiledGraph, refuse_endless, scale_to_whole, time_before
 from remat_cli.errors import BadInput, Usage, meant
-from remat_cli.formats.files import FileKind, check_place, write_whole
+from remat_cli.formats.files import write_whole
+from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.ingest import ingest
 from remat_cli.model.graph import Graph
 from remat_cli.model.quantities import parse_seconds

@@ -23,7 +23,7 @@ from remat_cli.api.keywords import MethodOptions
 from remat_cli.arguments import switch
 from remat_cli.errors import Interrupted
 from remat_cli.formats import certificatefile
-from remat_cli.formats.files import FileKind, check_place
+from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.model.sessions import STRICT
 from remat_cli.notes.kinds import ROUTINE
 from remat_cli.notes.words import sentences

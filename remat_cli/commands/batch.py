@@ -11,7 +11,7 @@ import click
 
 from remat_cli.commands import options
 from remat_cli.errors import BadInput
-from remat_cli.formats.files import FileKind, check_place
+from remat_cli.formats.kinds import FileKind, check_place
 
 if TYPE_CHECKING:
     from remat_cli.batch.pool import Workers

@@ -12,7 +12,7 @@ import click
 
 from remat_cli.commands import options
 from remat_cli.errors import BadInput
-from remat_cli.formats.files import FileKind, check_place
+from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.units import show_bytes
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import click
 from remat_cli import usual
 from remat_cli.commands import methods, options
 from remat_cli.errors import InTheWay, Usage
-from remat_cli.formats.files import FileKind, check_place
+from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.units import show_time
 from solvers.problem import Limits
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remat_cli.commands import options
-from remat_cli.formats.files import FileKind, check_place
+from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.units import show_bytes, show_time
 
 if TYPE_CHECKING:

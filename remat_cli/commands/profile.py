@@ -15,7 +15,7 @@ import click
 
 from remat_cli import usual
 from remat_cli.commands import options
-from remat_cli.formats.files import FileKind, check_place
+from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.units import show_time
 
 if TYPE_CHECKING:

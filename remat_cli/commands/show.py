@@ -13,7 +13,7 @@ import click
 
 from remat_cli.commands import options
 from remat_cli.errors import Usage
-from remat_cli.formats.files import FileKind, check_place
+from remat_cli.formats.kinds import FileKind, check_place
 
 if TYPE_CHECKING:
     from remat_cli.saying.showing import Shown

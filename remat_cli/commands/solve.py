@@ -18,7 +18,7 @@ from remat_cli.commands import methods, options
 from remat_cli.commands.helping import MethodOption
 from remat_cli.commands.solve_answer import LatestPlan, Place, tell_answer, tell_nothing_yet
 from remat_cli.errors import BadInput, Infeasible, NoPlan, NoSchedule, Usage, error_in
-from remat_cli.formats.files import FileKind, check_place
+from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.model.sessions import STRICT
 from remat_cli.units import show_bytes
 from solvers.clock import Clock

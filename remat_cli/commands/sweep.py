@@ -15,7 +15,7 @@ import click
 from remat_cli import usual
 from remat_cli.commands import methods, options
 from remat_cli.errors import BadInput, Infeasible, NoPlan, NoSchedule, error_in
-from remat_cli.formats.files import FileKind, check_place
+from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.planning.time_plan import ENDING_SHARE
 from solvers.problem import Limits, Status
 

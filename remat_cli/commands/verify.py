@@ -10,7 +10,7 @@ import click
 
 from remat_cli.commands import options
 from remat_cli.errors import error_in
-from remat_cli.formats.files import FileKind, check_place
+from remat_cli.formats.kinds import FileKind, check_place
 from solvers.clock import FOREVER_SECONDS, Clock
 
 if TYPE_CHECKING:

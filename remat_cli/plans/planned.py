@@ -17,7 +17,8 @@ from typing import NoReturn
 from profiles.costfile import dump
 from remat_cli.errors import RematWarning, Usage
 from remat_cli.formats import planfile
-from remat_cli.formats.files import FileKind, check_place, write_whole
+from remat_cli.formats.files import write_whole
+from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.formats.planfile import PlanFile, describe, replay
 from remat_cli.notes.words import sentences
 from remat_cli.planning.loading import load_subject

@@ -17,7 +17,8 @@ from zipfile import BadZipFile, ZipFile
 import numpy as np
 
 from remat_cli.errors import BadInput, Usage
-from remat_cli.formats.files import FileKind, check_place, write_whole
+from remat_cli.formats.files import write_whole
+from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.training.state import State
 
 VALUE, SUM, COUNTS, SCALE = "value of ", "sum of ", "counts", "loss scale"

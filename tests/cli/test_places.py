@@ -8,7 +8,7 @@ from shutil import copy
 import pytest
 
 import remat_cli
-from remat_cli.formats.files import FileKind
+from remat_cli.formats.kinds import FileKind
 from tests.cli.running import Command
 
 MANIFEST = "format: remat-batch/1\nmodels: [{path: p.problem.json}]\nbudgets: [4]\nmethods: [evict]\n"

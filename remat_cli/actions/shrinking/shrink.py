@@ -42,7 +42,7 @@ from remat_cli.actions.shrinking.truth import witness
 from remat_cli.actions.shrinking.ways import AS_IT_IS, LEAN, PYTHON, C, Recommended, RunWay, SessionOf, TriedWay, choose
 from remat_cli.errors import BadInput, InTheWay, RematError
 from remat_cli.formats import placesfile
-from remat_cli.formats.files import FileKind, check_place
+from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.model.graph import Graph
 from remat_cli.onnx_graph.load import load
 from remat_cli.onnx_graph.stored import files_beside
