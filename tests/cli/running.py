@@ -29,7 +29,7 @@ class Command:
         self.capsys = capsys
         self.monkeypatch = monkeypatch
         monkeypatch.setattr(
-            "remat_cli.actions.deadline.LEAST_GRACE_SECONDS", 1e6
+            "remat_cli.actions.interrupts.LEAST_GRACE_SECONDS", 1e6
         )  # it would end the tests' own process
 
     def __call__(self, *args: object) -> Ran:

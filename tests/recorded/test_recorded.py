@@ -15,7 +15,7 @@ from tests.sampling import few
 
 @pytest.mark.parametrize("name", few([name for name, question in QUESTIONS.items() if question.quick], 12))
 def test_the_answer_is_as_recorded(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("remat_cli.actions.deadline.LEAST_GRACE_SECONDS", 1e6)  # it would end the tests' own process
+    monkeypatch.setattr("remat_cli.actions.interrupts.LEAST_GRACE_SECONDS", 1e6)  # it would end the tests' own process
     assert answered(QUESTIONS[name], tmp_path)[0] == json.loads(ANSWERS.read_text())[name]
 
 
