@@ -50,6 +50,23 @@ def test_it_runs_on_a_cpu_and_goes_on_where_it_was(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_every_part_in_onnx_runs_on_a_cpu(tmp_path: Path) -> None:
+    """For each network what a plan said is what is held, and the bits are the original's."""
+    given = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), "PYTHONPATH": ""}
+    parts = ("costs", "plans", "memory", "session", "steps", "batch", "allocators", "profile", "ops")
+    found = gathered(tmp_path, given, "--device", "cpu", "--minutes", "60", "--only", *parts)
+    for name in ("gpt2", "resnet50", "unet", "bert"):
+        assert found[f"memory/{name}/90"]["off"]["live"] == 0
+        assert found[f"memory/{name}/90"]["same_bytes"]
+        assert found[f"session/{name}"]["exact"]["rewritten"]["differ"] == 0
+        assert found[f"session/{name}"]["rewritten"]["order_kept"]
+        assert "90%, planned" in found[f"steps/{name}"]
+    assert found["batch/gpt2"]["plan, x1.1"]["ran"]
+    wrong = {kind: said for kind, said in found["ops/in place"].items() if said["table"] and not said["in_place"]}
+    assert not wrong
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no compiler, and so no device")
 def test_what_it_says_of_cuda_on_a_device_that_is_memory_only(tmp_path: Path) -> None:
     given = environment(build(tmp_path / "device"), XDG_CACHE_HOME=str(tmp_path / "cache"))

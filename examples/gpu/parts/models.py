@@ -26,10 +26,11 @@ SMALL_BUDGETS = (90,)
 ROOT = Path(__file__).parents[3]
 SEED = 0
 Sizes = dict[str, int]
-SIZES: dict[str, tuple[tuple[str, Sizes], tuple[str, Sizes]]] = {  # as they are, and small, for a CPU
+# as they are, and small, for a CPU: so that activations are more than weights, or there would be nothing to plan
+SIZES: dict[str, tuple[tuple[str, Sizes], tuple[str, Sizes]]] = {
     "gpt2": (
         ("gpt2", {"batch": 8, "seq": 512}),
-        ("gpt2", {"batch": 2, "seq": 8, "layers": 2, "hidden": 32, "heads": 2, "vocabulary": 64, "positions": 16}),
+        ("gpt2", {"batch": 16, "seq": 8, "layers": 2, "hidden": 32, "heads": 2, "vocabulary": 64, "positions": 16}),
     ),
     "resnet50": (("resnet50", {"batch": 64}), ("cnn", {"batch": 2})),
     "unet": (
@@ -38,7 +39,7 @@ SIZES: dict[str, tuple[tuple[str, Sizes], tuple[str, Sizes]]] = {  # as they are
     ),
     "bert": (
         ("bert-base", {"batch": 32, "seq": 128}),
-        ("bert-base", {"batch": 2, "seq": 8, "layers": 1, "hidden": 32, "heads": 2, "vocabulary": 64}),
+        ("bert-base", {"batch": 16, "seq": 8, "layers": 1, "hidden": 32, "heads": 2, "vocabulary": 64}),
     ),
 }
 
