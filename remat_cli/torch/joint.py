@@ -23,6 +23,7 @@ from remat_cli.torch.reading import (
     has_effect,
     is_plain,
     is_random,
+    is_sparse,
     is_tangent,
     is_view,
     mutated_inputs,
@@ -165,6 +166,8 @@ def _find_buffers(joint: Joint) -> None:
         for key, size in found.items():
             if key in known:
                 continue
+            if is_sparse(value) and not fixed:
+                raise NotUnderstood(f"the size of '{node.name}', which is sparse, depends on the values in it")
             maker = joint.parts.get(node, node)
             source = joint.buffers.get(next(iter(node.args), None), ())
             size = bytes_kept(node, size, [buffer.size for buffer in source])

@@ -12,7 +12,7 @@ from torch import fx
 from torch.utils.flop_counter import flop_registry
 
 from remat_cli.torch.private import OpOverload
-from remat_cli.torch.reading import bytes_of, tensors_of
+from remat_cli.torch.reading import bytes_of, plain_tensors_of
 from solvers.problem import Kind
 
 _aten, _prims = torch.ops.aten, torch.ops.prims
@@ -60,7 +60,7 @@ def flops_of(op: fx.Node) -> int:
 def traffic_of(op: fx.Node) -> int:
     """The bytes that are read and written."""
     values: list[Any] = [argument.meta.get("val") for argument in op.all_input_nodes]
-    return sum(_touched(tensor) for tensor in tensors_of([*values, op.meta.get("val")]))
+    return sum(_touched(tensor) for tensor in plain_tensors_of([*values, op.meta.get("val")]))
 
 
 def _touched(tensor: torch.Tensor) -> int:

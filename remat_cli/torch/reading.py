@@ -64,15 +64,23 @@ def plain_tensors_of(value: Any) -> list[torch.Tensor]:
 
 
 def storages_of(value: Any, name: str = "") -> dict[int, Any]:
-    """The storages of a result: their identity and their bytes, which may be symbolic."""
-    found = {}
+    """The storages of a result: their identity and their bytes, which may be symbolic. A sparse tensor is in those of
+    its parts."""
+    found: dict[int, Any] = {}
     for tensor in tensors_of(value):
+        parts = plain_tensors_of(tensor)
         try:
-            storage = tensor.untyped_storage()
-        except (NotImplementedError, RuntimeError) as error:
-            raise NotUnderstood(f"the value of '{name}' has no plain storage ({tensor.layout})") from error
-        found[identity_of(storage)] = storage.nbytes()
+            storages = [part.untyped_storage() for part in parts]
+        except (NotImplementedError, RuntimeError):
+            storages = []
+        if not storages:
+            raise NotUnderstood(f"the value of '{name}' has no plain storage ({tensor.layout})")
+        found |= {identity_of(storage): storage.nbytes() for storage in storages}
     return found
+
+
+def is_sparse(value: Any) -> bool:
+    return any(tensor.layout in SPARSE_PARTS for tensor in tensors_of(value))
 
 
 def bytes_kept(node: fx.Node, size: Any, source: Sequence[Any]) -> Any:

@@ -243,6 +243,10 @@ def forms() -> dict[str, Callable[[], tuple[nn.Module, Calls]]]:
         "reentrant checkpoint": lambda: on_rows(reentrant, inner=mlp(nn.GELU()), outer=linear()),
         "averages in a checkpoint": lambda: on_rows(averages_in_a_checkpoint, inner=mlp(nn.BatchNorm1d(WIDTH))),
         "ensemble": lambda: on_rows(ensemble, layers=nn.ModuleList(mlp(nn.GELU()) for _ in range(3))),
+        "sum of sparse gradients": lambda: (
+            Does(lambda s, x: s.words(x).exp() * s.words(x + 1), words=nn.Embedding(25, WIDTH, sparse=True)),
+            [(torch.arange(24).reshape(4, 6),)] * 2,
+        ),
         "sparse of entries": lambda: on_rows(of_entries, inner=mlp()),
         "sparse by rows": lambda: on_rows(by_rows, inner=mlp()),
         "phases": lambda: on_rows(phases, inner=mlp()),
