@@ -20,7 +20,7 @@ from remat_cli.torch.private import TorchDynamoException, aot_autograd, donate_n
 from remat_cli.torch.ranks import RanksDiffer, meet
 from remat_cli.torch.reading import meetings
 from remat_cli.torch.regions import write_out
-from remat_cli.torch.running import Compiled, op_by_op
+from remat_cli.torch.running import Compiled, op_by_op, share_constants
 from remat_cli.torch.sizes import SizeCheck
 from remat_cli.torch.skipped import tell_of_skipped
 from remat_cli.torch.whole_step import WholeStep
@@ -77,6 +77,7 @@ class _Graph:
         self.backend = backend
         self.number = backend.step.add_graph()
         self.planned: PlannedJoint | None = None
+        self.late: fx.GraphModule | None = None  # the backward graph as it was planned
         self.leaves: list[bool] = []
         self.outputs = 0  # of the forward pass, before what it saves
 
@@ -90,7 +91,7 @@ class _Graph:
         partitioner, step = self.backend.partitioner, self.backend.step
         given["leaves"], self.outputs = self.leaves, given["num_fwd_outputs"]
         result = partitioner.split(module, inputs, lambda lowered: step.room(self.number, lowered), **given)
-        self.planned = partitioner.plans[-1]
+        self.planned, self.late = partitioner.plans[-1], result[1]
         if self.planned.lowered is not None and not step.settled and not self.backend.anew:
             meet(meetings(self.planned.lowered.joint.effects))
         step.hear(self.number, self.planned)
@@ -114,6 +115,8 @@ class _Graph:
 
     def backward(self, graph: fx.GraphModule, _: Any) -> Compiled:
         step = self.backend.step
+        if self.late is not None:  # torch hands over a copy, in which constants are copies too
+            share_constants(graph, self.late)
 
         def begin(arguments: list[Any]) -> None:
             step.begin_backward(self.number, arguments)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch import fx
 
 from remat_cli.torch.bodies import watching
@@ -70,3 +71,11 @@ def op_by_op(
 
     call._boxed_call = True  # type: ignore[attr-defined]
     return call
+
+
+def share_constants(copied: fx.GraphModule, graph: fx.GraphModule) -> None:
+    """Give a copy of a graph the constants of that graph itself, so that they are held once."""
+    for node in copied.graph.find_nodes(op="get_attr"):
+        constant = attribute(graph, name := str(node.target))
+        if isinstance(constant, torch.Tensor) and "." not in name:
+            setattr(copied, name, constant)

@@ -151,3 +151,47 @@ def test_constants_of_a_graph_are_metered() -> None:
     assert plan.found is not None, plan.why
     assert plan.lowered.problem.resident == sum(x.nbytes for x in (*module.parameters(), *arguments)) + 64
     assert asked.step.meter.peak == plan.found.outcome.peak
+
+
+def test_constants_that_both_passes_read_are_held_once() -> None:
+    """torch copies a backward graph with its constants."""
+
+    class Twice(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = nn.Linear(8, 16)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            rows = torch.tensor([[0.5] * 16] * 512)
+            return ((self.inner(x).exp() * rows).tanh() * rows.sin()).square().mean()
+
+    torch.manual_seed(0)
+    module, arguments, asked = Twice(), (torch.randn(512, 8),), backend("60%")
+    run = torch.compile(module, backend=asked, dynamic=False)
+    other = twin(module)
+    assert step(module, run, arguments).same_bits(step(other, other, arguments))
+    (plan,) = asked.partitioner.plans
+    assert plan.found is not None, plan.why
+    assert sum(node.op == "get_attr" for node in plan.lowered.joint.module.graph.nodes) == 1
+    assert measured(asked, module, run, arguments) == plan.found.outcome.peak
+
+
+def test_what_a_sparse_gradient_holds_is_foretold() -> None:
+    """Its places are those of the batch, and its values have a row for each of them."""
+
+    class Words(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.words, self.inner = nn.Embedding(400, 16, sparse=True), nn.Linear(16, 16)
+
+        def forward(self, places: torch.Tensor) -> torch.Tensor:
+            return self.inner(self.words(places).exp()).tanh().square().mean()
+
+    torch.manual_seed(0)
+    module, arguments, asked = Words(), (torch.randint(400, (256,)),), backend("70%")
+    run = torch.compile(module, backend=asked, dynamic=False)
+    other = twin(module)
+    assert step(module, run, arguments).same_bits(step(other, other, arguments))
+    (plan,) = asked.partitioner.plans
+    assert plan.found is not None, plan.why
+    assert measured(asked, module, run, arguments) == plan.found.outcome.peak
