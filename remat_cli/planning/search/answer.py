@@ -6,7 +6,7 @@ Invariant: every figure of an Answer is `simulate`'s or a solver's proved bound;
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -20,7 +20,6 @@ from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.kinds import held, target_of
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate
-from remat_cli.planning.time_plan import ORDER_SHARE
 from solvers.notes import Note
 from solvers.options import built, options_of
 from solvers.placement.largest import Placement
@@ -41,6 +40,16 @@ class Enough:
     def __call__(self, known: Progress) -> bool:
         cheap = self.cost is not None and known.cost is not None and known.cost <= self.cost
         return cheap or (self.bound is not None and known.bound is not None and known.bound > self.bound)
+
+    def within(self, limits: Limits) -> Limits:
+        """These limits, but a search ends as soon as that is so."""
+        met: list[Progress] = []
+
+        def hear(progress: Progress) -> None:
+            met.extend([progress] if self(progress) else [])
+            limits.report(progress)
+
+        return replace(limits, report=hear, clock=limits.clock.until(lambda: bool(met)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,74 +230,18 @@ def check_options(method: str, options: Mapping[str, Any]) -> None:
 
 
 def answer(
-    subject: Subject,
-    budget: int,
-    method: str,
-    solver: Solver,
-    limits: Limits,
-    reorder: bool | None = False,
-    enough: Enough | None = None,
-    hurried: bool = False,
+    subject: Subject, budget: int, method: str, solver: Solver, limits: Limits, reordered: bool = False
 ) -> Answer:
-    """Ask for a schedule within `budget` bytes.
-
-    `reorder`: whether to first compute the ops in an order that needs less memory than the model's. None: only if the
-    model's own order leads to no plan; the model's order may then take half of the time. `enough`: what ends the search
-    at once. `hurried`: it ends at half the time unless a plan is known by then.
-    """
-    settled = reorder is not None or METHODS[method].own_order
-    heard = _Heard(limits.report, enough)
-    limits = replace(limits, report=heard.hear, clock=limits.clock.until(heard.is_enough))
-    limits = heard.half(limits) if hurried else limits
-    first: Answer | None = None
-    for again in (bool(reorder) and not METHODS[method].own_order,) if settled else (False, True):
-        trying = limits if settled or first else heard.half(limits)
-        reduce = partial(_reordered, budget, limits.seed) if again else reduced
-        found = schedule(subject.problem, budget, solver, trying, reduce)
-        seconds, cut = trying.clock.elapsed(), trying.clock.spent()
-        one = Answer(Candidate(subject, found), method, budget, seconds, limits, cut=cut)
-        one = one.noted(Note(PlanNote.REORDERED)) if again else one
-        hopeless = (found.result.needed or 0) > budget  # no order of first computes fits
-        if settled or one.found:
-            return one
-        if first is None and (limits.clock.over() or limits.clock.left() < 1 or hopeless):
-            return one
-        first = one if first is None else _smaller(first, one)
-    assert first is not None
-    return first
+    """Ask once for a schedule within `budget` bytes. `reordered`: the ops are first computed in an order that needs
+    less memory than the model's."""
+    reduce = partial(_reordered, budget, limits.seed) if reordered else reduced
+    found = schedule(subject.problem, budget, solver, limits, reduce)
+    seconds, cut = limits.clock.elapsed(), limits.clock.spent()
+    one = Answer(Candidate(subject, found), method, budget, seconds, limits, cut=cut)
+    return one.noted(Note(PlanNote.REORDERED)) if reordered else one
 
 
 def _reordered(budget: int, seed: int, problem: Problem) -> Contraction:
     from solvers.annealing.reordering import reorder
 
     return after(reduced(problem), lambda smaller: reorder(smaller, budget, seed))
-
-
-class _Heard:
-    """What a search has said so far: its clocks look here, and `tell` hears of it too."""
-
-    def __init__(self, tell: Callable[[Progress], None], enough: Enough | None) -> None:
-        self.tell, self.enough = tell, enough
-        self.planned = self.done = False
-
-    def hear(self, progress: Progress) -> None:
-        self.planned = self.planned or progress.cost is not None
-        self.done = self.done or (self.enough is not None and self.enough(progress))
-        self.tell(progress)
-
-    def is_enough(self) -> bool:
-        return self.done
-
-    def half(self, limits: Limits) -> Limits:
-        """The same limits, but the search ends at half the time unless a plan is known by then."""
-        clock = limits.clock.share(ORDER_SHARE)
-        return replace(limits, clock=limits.clock.until(lambda: not self.planned and clock.over()))
-
-
-def _smaller(first: Answer, second: Answer) -> Answer:
-    """The first of two answers without a plan, with the lesser of both peaks."""
-    one, two = first.schedule, second.schedule
-    if one.outcome and two.outcome and two.outcome.peak < one.outcome.peak:
-        nearer = second.candidate.with_result(replace(one.result, order=two.result.order))
-        return replace(first, candidate=nearer, seconds=second.seconds)
-    return replace(first, seconds=second.seconds)

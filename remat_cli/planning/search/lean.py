@@ -48,13 +48,12 @@ def _least_placed(request: PlanRequest) -> Candidate:
 
 def _leanest_of(request: PlanRequest, subject: Subject) -> list[Candidate]:
     """Where the allocator places as it is asked, an order of few live bytes may leave gaps, so several are tried."""
-    bare = subject.graph is None
-    sized = subject if bare else subject.solving(request.in_units(subject.problem))
-    if request.target.online and not bare:
+    sized = request.sized(subject)
+    if request.target.online and subject.graph is not None:
         smaller = reduced(sized.problem)
         orders = [smaller.expand(order) for order in list_walked(smaller.problem, request.limits)]
     else:
-        found = answer(sized, request.budget, request.method, find_lean, request.limits, False).schedule.result.order
+        found = answer(sized, request.budget, request.method, find_lean, request.limits).schedule.result.order
         assert found is not None
         orders = [found]
     return [_candidate(request, subject, order) for order in orders]

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import replace
+from functools import partial
 from threading import Condition
 
 from remat_cli.notes.kinds import PlanNote
@@ -25,9 +26,9 @@ from remat_cli.planning.search.repairs import repair, walk
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate
-from remat_cli.planning.time_plan import IDLE_SECONDS
+from remat_cli.planning.time_plan import IDLE_SECONDS, ORDER_SHARE
 from solvers.notes import Note
-from solvers.problem import Progress, Result, Status
+from solvers.problem import Limits, Progress, Result, Status
 from solvers.schedule import Schedule, evaluate
 
 CHEAPER = 0.99  # of the extra cost of the order that is being placed: for less of a gain it is not given up
@@ -50,6 +51,7 @@ class Met:
         self.unplaced: Candidate | None = None  # the last that had no places
         self.bare = self.request.subject.graph is None
         self.beside = not self.bare and not self.request.time.by_work
+        self.planned = False  # the search that goes on knows a plan
         self.news = Condition()
         self.newest: tuple[Subject, Progress] | None = None  # the order that is to be placed next
         self.waits = False  # the search waits until that is placed
@@ -77,8 +79,19 @@ class Met:
             self.closed = True
             self.news.notify_all()
 
+    def heard(self, subject: Subject, limits: Limits) -> Limits:
+        """The limits of a search in that subject, so that it is heard here."""
+        self.planned = False
+        return replace(limits, report=partial(self.hear, subject))
+
+    def hurried(self, limits: Limits) -> Limits:
+        """The same limits, but the search ends at half the time unless a plan is known by then."""
+        clock = limits.clock.share(ORDER_SHARE)
+        return replace(limits, clock=limits.clock.until(lambda: not self.planned and clock.over()))
+
     def hear(self, subject: Subject, progress: Progress) -> None:
         """Hear what a search in that subject says, in its thread."""
+        self.planned = self.planned or progress.cost is not None
         self.request.limits.report(progress)
         if progress.order is None:
             return

@@ -12,14 +12,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from remat_cli.notes.kinds import PlanNote
-from remat_cli.planning.search.answer import Answer, answer
+from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.attempt import Attempt
 from remat_cli.planning.search.lean import lean_candidate
 from remat_cli.planning.search.met import Met
 from remat_cli.planning.search.proofs import agreed, unproved
 from remat_cli.planning.search.request import PlanRequest
+from remat_cli.planning.subjects.subject import Subject
 from solvers.notes import Note
 from solvers.problem import Limits
+from solvers.registry import METHODS
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +55,7 @@ def _leanest(request: PlanRequest) -> Answer:
 
 def _bare(met: Met, request: PlanRequest) -> Answer:
     """Search in a problem without a model: nothing needs a place, and sizes are as they stand."""
-    subject, limits = request.subject, replace(request.limits, report=partial(met.hear, request.subject))
-    return answer(subject, request.budget, request.method, request.solver, limits, request.reorder, request.enough)
+    return _in_its_orders(request, request.subject, request.budget, request.limits, met)
 
 
 def _searched(met: Met, request: PlanRequest) -> Answer:
@@ -73,15 +74,40 @@ def _searched(met: Met, request: PlanRequest) -> Answer:
 
 
 def _by_forms(request: PlanRequest, budget: int, limits: Limits, met: Met) -> Answer:
-    """Search in the forms of the subject until one has a plan."""
+    """Search in the forms of the subject until one has a plan. Where there are several, the first has half the time."""
     subject, *others = request.target.forms(request.subject)
-    hearing = replace(limits, report=partial(met.hear, subject))
-    found = request.ask(subject, budget, hearing, request.reorder, hurried=bool(others))
+    found = _in_its_orders(request, subject, budget, limits, met, hurried=bool(others))
     for other in others:
         if found.found:
             break
         if limits.clock.over():
             return unproved(found)
-        apart = request.ask(other, budget, replace(limits, report=partial(met.hear, other)), request.reorder)
+        apart = _in_its_orders(request, other, budget, limits, met)
         found = apart.noted(Note(PlanNote.SCHEDULED_APART)) if apart.found else agreed(apart, found)
     return found
+
+
+def _in_its_orders(
+    request: PlanRequest, subject: Subject, budget: int, limits: Limits, met: Met, hurried: bool = False
+) -> Answer:
+    """Search with the ops first computed in the model's order; where that leads to no plan and others may be tried, in
+    one that needs less memory. `hurried`: the search ends at half the time unless a plan is known by then."""
+    limits = request.ending(met.heard(subject, limits))
+    limits = met.hurried(limits) if hurried else limits
+    if request.reorder is not None or METHODS[request.method].own_order:
+        return request.ask(subject, budget, limits, bool(request.reorder))
+    first = request.ask(subject, budget, met.hurried(limits), False)
+    hopeless = (first.schedule.result.needed or 0) > budget  # no order of first computes fits
+    if first.found or limits.clock.over() or limits.clock.left() < 1 or hopeless:
+        return first
+    second = request.ask(subject, budget, limits, True)
+    return second if second.found else _smaller(first, second)
+
+
+def _smaller(first: Answer, second: Answer) -> Answer:
+    """The first of two answers without a plan, with the lesser of both peaks."""
+    one, two = first.schedule, second.schedule
+    if one.outcome and two.outcome and two.outcome.peak < one.outcome.peak:
+        nearer = second.candidate.with_result(replace(one.result, order=two.result.order))
+        return replace(first, candidate=nearer, seconds=second.seconds)
+    return replace(first, seconds=second.seconds)

@@ -96,10 +96,10 @@ def _ask_for(request: PlanRequest, first: Answer, budget: int) -> Answer:
     """A plan for a smaller budget, with the order of first computes that led to the first plan."""
     quiet = request.time.less()
     again = bool(request.reorder) or first.says(PlanNote.REORDERED)
-    found = request.ask(first.subject, budget, quiet, again)
+    found = request.ask(first.subject, budget, request.ending(quiet), again)
     if found.found or again or request.reorder is not None or request.late:
         return found
-    return request.ask(first.subject, budget, quiet, True)
+    return request.ask(first.subject, budget, request.ending(quiet), True)
 
 
 def _without_plan(request: PlanRequest, first: Answer, candidate: Candidate | None = None) -> Answer:

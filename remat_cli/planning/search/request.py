@@ -125,12 +125,10 @@ class PlanRequest:
         """The models of plans of the subject's graph: each is made and run once for a request and all that it asks."""
         return self.trials.setdefault(id(subject.graph), (subject, Trials(self.target)))[1]
 
-    def ask(self, subject: Subject, budget: int, limits: Limits, reorder: bool | None, hurried: bool = False) -> Answer:
-        """The method's answer, with every size rounded to what the allocator takes for it. `hurried`: it ends at half
-        the time unless a plan is known by then."""
-        in_units = subject.solving(self.in_units(subject.problem))
+    def ask(self, subject: Subject, budget: int, limits: Limits, reordered: bool) -> Answer:
+        """The method's answer, with every size as the allocator takes it."""
         with self.so_far.times.part("searching"):
-            found = answer(in_units, budget, self.method, self.solver, limits, reorder, self.enough, hurried)
+            found = answer(self.sized(subject), budget, self.method, self.solver, limits, reordered)
         session = self.target.session if subject.graph is not None else None
         found = replace(found.about(subject), session=session)
         if not found.found or found.schedule.result.order is None:
@@ -138,6 +136,14 @@ class PlanRequest:
         plan, outcome = evaluate(subject.problem, found.schedule.result.order)
         schedule = replace(found.schedule, plan=plan, outcome=outcome)
         return replace(found, candidate=Candidate(subject, schedule))
+
+    def ending(self, limits: Limits) -> Limits:
+        """These limits, by which a search also ends with what is enough."""
+        return limits if self.enough is None else self.enough.within(limits)
+
+    def sized(self, subject: Subject) -> Subject:
+        """The subject with every size as the allocator takes it; a problem without a model as it stands."""
+        return subject if subject.graph is None else subject.solving(self.in_units(subject.problem))
 
     def in_units(self, problem: Problem) -> Problem:
         """The problem with every size as the allocator takes it."""
