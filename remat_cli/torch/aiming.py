@@ -4,7 +4,8 @@ Inductor also holds what no plan says: weights in layouts of its own, workspace,
 it makes at once because one kernel makes it. A look at the code of a plan shows where that is. From then on the model
 counts it as workspace of the ops that the kernel carries out, and the next plan is made with it. What the functions of
 an order are bound to hold is counted likewise before its code is looked at (`joined.py`). Where the code of a plan is
-over the budget, the next one aims below it by half as much. Where the model has no plan within the budget any
+over the budget, the next one aims below it by half as much. A plan is brought near to the order of the graph first
+(`alike.py`), unless its functions hold more for it. Where the model has no plan within the budget any
 more, the leanest by the model alone is looked at too: it is the same for all budgets.
 
 Each plan whose code was looked at before counts as well, by the peak that it had then. The code of the plan that is
@@ -57,13 +58,15 @@ class Aimed:
 class Aim:
     """How plans are made and judged.
 
-    `search`: a plan within so many bytes, where ops hold so much more than the model says. `judge`: an order as a plan,
-    likewise. `foresee`: what its kernels are bound to hold, given the ops that are apart. `look`: what the code holds.
-    `as_written`: the peak of the code of the step as the user wrote it, given that without recomputation. `allowed`:
-    the budget, given the peak as written.
+    `search`: a plan within so many bytes, where ops hold so much more than the model says. `alike`: the same computes
+    in an order that gives equal layers equal functions, likewise. `judge`: an order as a plan, likewise. `foresee`:
+    what its kernels are bound to hold, given the ops that are apart. `look`: what the code holds. `as_written`: the
+    peak of the code of the step as the user wrote it, given that without recomputation. `allowed`: the budget, given
+    the peak as written.
     """
 
     search: Callable[[int, More], PlannedOrder]
+    alike: Callable[[Order, More], Order]
     judge: Callable[[Order, More], PlannedOrder]
     foresee: Callable[[Order, set[int]], HeldByCode]
     build: Callable[[PlannedOrder], Split]
@@ -124,22 +127,32 @@ class _Aiming:
     def search(self, limit: int) -> PlannedOrder:
         """A plan within so many bytes, with all that its kernels are bound to hold as far as such a one is found."""
         more = dict(self.written.more)
-        found = self.way.search(limit, more)
+        found = self.settled(limit, more)
         for _ in range(FORESEEN):
             seen = self.way.foresee(found.order, self.written.apart)
             if seen.peak <= limit or not found.fits:
                 break
             learn(more, self.way.judge(found.order, more), seen)
-            other = self.way.search(limit, more)
+            other = self.settled(limit, more)
             if not other.fits:
                 break
             found = other
         return found
 
+    def settled(self, limit: int, more: More) -> PlannedOrder:
+        """A plan within so many bytes, in the order of the graph as far as its functions hold no more than is asked or
+        than they would."""
+        found = self.way.search(limit, more)
+        order = self.way.alike(found.order, more)
+        held = [self.way.foresee(each, self.written.apart).peak for each in (order, found.order)]
+        if held[0] > max(limit, held[1]):
+            return found
+        return replace(found, order=order, outcome=self.way.judge(order, more).outcome)
+
     def go_lean(self) -> None:
         """Consider the leanest plan by the model, which is the same for all budgets."""
         if self.written.failed == 0:
-            self.attempt(self.way.search(0, {}))
+            self.attempt(self.settled(0, {}))
         if self.best()[1].over:
             self.written.failed = max(self.written.failed, self.without.budget)
 

@@ -20,6 +20,7 @@ from remat_cli.errors import RematWarning as RematWarning
 from remat_cli.torch import dropout, layouts
 from remat_cli.torch import joint as joints
 from remat_cli.torch.aiming import Aim, Aimed, Foretold, aim
+from remat_cli.torch.alike import alike
 from remat_cli.torch.allowance import Allowance, allowance_of
 from remat_cli.torch.beside import Beside
 from remat_cli.torch.building import Split, build
@@ -175,6 +176,7 @@ class Partitioner:
 
         way = Aim(
             search=lambda limit, more: search(limit, holding(problem, more)),
+            alike=lambda order, more: alike(holding(problem, more), order),
             judge=lambda order, more: judge(holding(problem, more), order, 0),
             foresee=lambda order, apart: joined(problem, order, {*apart, lowered.boundary} if apart else apart),
             build=lambda found: build(lowered, found.order),

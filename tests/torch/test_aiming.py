@@ -48,6 +48,7 @@ def aimed(
 
     way = Aim(
         search=searched,
+        alike=lambda order, _: order,
         judge=lambda order, more: judged(order[1], more),
         foresee=lambda order, _: HeldByCode(order[1] + foreseen, ((order[1] + foreseen, (0,)),)),
         build=build,
