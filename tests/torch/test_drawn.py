@@ -68,9 +68,14 @@ def checkpointed(m: Net, x: Tensor) -> Tensor:
     return checkpoint(lambda y: functional.dropout(functional.gelu(m.one(y)), 0.3), x, use_reentrant=False)
 
 
-def inside_a_branch(_: Net, x: Tensor) -> Tensor:
+def beside_a_branch(_: Net, x: Tensor) -> Tensor:
     found: Tensor = torch.cond(x.sum() > 0, lambda y: y * 1.5, lambda y: y.sin(), (x,))
     return found * functional.dropout(torch.ones_like(x), 0.3)
+
+
+def in_a_branch(_: Net, x: Tensor) -> Tensor:
+    found: Tensor = torch.cond(x.sum() > 0, lambda y: functional.dropout(y, 0.3), lambda y: y.sin(), (x,))
+    return found
 
 
 WAYS: dict[str, Callable[[Net, Tensor], Tensor]] = {
@@ -99,7 +104,8 @@ WAYS: dict[str, Callable[[Net, Tensor], Tensor]] = {
     "checkpointed": checkpointed,
     "a function's own": lambda _, x: Scaled.apply(x),
     "a function's backward": lambda _, x: Noisy.apply(x),
-    "beside a branch": inside_a_branch,
+    "beside a branch": beside_a_branch,
+    "in a branch": in_a_branch,
 }
 
 
