@@ -24,7 +24,8 @@ BEGUN_MOVES = 2  # as each of these when it is solved anew
 COLUMN_MOVES = 15  # as posing a column of a program
 NODE_MOVES = 1000  # as a node of a search tree
 STATE_MOVES = 20  # as a state of a search through what can be held
-LOOK_MOVES = 1  # as a compute of an eviction walk, or one of what it reads
+WALKED_MOVES = 1  # as a compute of an eviction walk, or one of what it reads
+LOOKS = 30  # at what such a walk would have to rebuild, that take as long as a move
 
 
 def _never() -> bool:
@@ -99,13 +100,15 @@ class Clock:
         iterations: int = 0,
         nodes: int = 0,
         states: int = 0,
+        walked: int = 0,
         looks: int = 0,
         columns: int = 0,
         linear: tuple[int, int] = (0, 0),
     ) -> int:
         """Count work that was done, whatever the time it took; gives it back in moves. `linear`: iterations on a linear
         program, and its rows and columns."""
-        moves += ITERATION_MOVES * iterations + NODE_MOVES * nodes + STATE_MOVES * states + LOOK_MOVES * looks
+        moves += ITERATION_MOVES * iterations + NODE_MOVES * nodes + STATE_MOVES * states
+        moves += WALKED_MOVES * walked + looks // LOOKS
         iterations, size = linear
         moves += COLUMN_MOVES * columns + BEGUN_MOVES * size + iterations * (LINEAR_MOVES + size // LINEAR_SIZE)
         self.work.add(moves)

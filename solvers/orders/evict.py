@@ -89,8 +89,8 @@ class Evictor:
         group, keep = hints or self.no_hints
         scoring = Scoring(weight, rule.cost, rule.distance, keep, rule.hint)
         with halting(clock) as halt:
-            order: Ints = walk_through(self.arrays, budget, scoring, group, rule.depth_first, halt)
+            order, looks = walk_through(self.arrays, budget, scoring, group, rule.depth_first, halt)
         if clock is not None:
-            looks = max(len(order), self.count) * (1 + len(self.arrays.reads) // max(1, self.count))
-            clock.spend(looks=looks)
+            walked = max(len(order), self.count) * (1 + len(self.arrays.reads) // max(1, self.count))
+            clock.spend(walked=walked, looks=looks)
         return order

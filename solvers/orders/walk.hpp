@@ -3,6 +3,9 @@
 // Invariant: every order returned runs each node for the first time in the order given, and reads nothing that is gone.
 #pragma once
 
+#include <tuple>
+#include <utility>
+
 #include "solvers/orders/live.hpp"
 
 namespace remat::orders {
@@ -15,7 +18,7 @@ class Walk {
           most_looks_(LOOKS * (arrays.nodes() + SPARE_LOOKS)) {}
 
     // The order; empty if rebuilding goes round in circles or far back, or if `halt` comes to say so.
-    Owned<Node> run(Array<const Group, Node> group) && {
+    Owned<Node> run(Array<const Group, Node> group) {
         for (Node stage : group.places()) {
             live_.go_to(stage, group[stage]);
             const auto reads = arrays_.reads[stage];
@@ -32,6 +35,9 @@ class Walk {
         }
         return Owned<Node>(order_.first(std::max(steps_ - 1, i64(0))));
     }
+
+    // How often it looked at what would be rebuilt.
+    i64 looked() const { return live_.looked; }
 
   private:
     static constexpr i64 RESTARTS = 30;
@@ -191,11 +197,14 @@ class Walk {
     bool given_up_ = false;
 };
 
-inline Owned<Node> walk_through(const Arrays& arrays, i64 budget, const Scoring& scoring,
-                                Array<const Group, Node> group, bool depth_first, Halt halt) {
+// (the order, how often the walk looked at what would be rebuilt).
+inline std::tuple<Owned<Node>, i64> walk_through(const Arrays& arrays, i64 budget, const Scoring& scoring,
+                                                 Array<const Group, Node> group, bool depth_first, Halt halt) {
     require(group.size == arrays.nodes() && all_below(group, scoring.keep.rows), "a group of what is kept by node");
     require(scoring.weight.size == arrays.values(), "a weight for each value");
-    return Walk(arrays, budget, scoring, depth_first, halt).run(group);
+    Walk walk(arrays, budget, scoring, depth_first, halt);
+    Owned<Node> order = walk.run(group);
+    return {std::move(order), walk.looked()};
 }
 
 }  // namespace remat::orders

@@ -1,4 +1,4 @@
-"""Annealing of orders of the pool, in lots of goes: from the best order and from others, at several temperatures and
+"""Annealing of orders of the pool, in lots of goes: from the best order and its rivals, at several temperatures and
 prices of a byte over the budget, longer wherever a lot has found nothing. Long lots begin afresh as well.
 
 Invariant: what a go comes to depends on its number, its start and the seed; goes of a lot run side by side, and their
@@ -22,6 +22,7 @@ _WIDTH = 4  # goes of a lot, whatever the number of processors
 _EXPLOIT = 2
 _SEEDS = 7919  # a prime, to keep the seeds of goes apart
 _BEST, _OTHERS = 0, 1  # where goes begin
+_RIVALS = 3  # of the best order: of more each would have too few goes to come near it
 _SHORTEST, _LONGEST = 1 / 16, 4.0  # goes, in usual ones
 _USUAL = 1.0  # from this length on the last go of a lot begins afresh: near what is known little was found
 _PART = 1 / 2  # of the work so far: no lot takes more
@@ -108,12 +109,12 @@ class Annealing(Operator):
         return work
 
     def _entry(self, start: float) -> Contender | None:
-        """The best, or the others in turn."""
-        entries = self.pool.entries
-        if start == _BEST or len(entries) == 1:
-            return entries[0]
+        """The best, or its rivals in turn."""
+        rivals = self.pool.rivals(_RIVALS)
+        if start == _BEST or not rivals:
+            return self.pool.first
         self.others += 1
-        return entries[1 + self.others % (len(entries) - 1)]
+        return rivals[self.others % len(rivals)]
 
     def _setting(self, turn: int) -> tuple[Setting, Setting, Setting]:
         """The most promising in half of the goes, and every one in turn: start, temperature and price."""

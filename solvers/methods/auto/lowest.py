@@ -18,7 +18,7 @@ from solvers.pebbles.floor import dig
 from solvers.problem import Limits
 
 _FIRST, _LONGER = 4, 4  # usual goes that the first step takes, and times as long that steps then become
-_QUICK = 16  # usual goes' part that the first step is taken to need: it is often that quick
+_QUICK = 4  # usual goes' part that the first step is taken to need: it is often that quick
 _ABOVE = 1.1  # so far above the budget ways are sought whose orders may need less than the ways promise
 _RULES = RULES[:9]
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from solvers.annealing.cooling import Kept
 from solvers.annealing.local import LocalSearch
-from solvers.clock import LOOK_MOVES, Clock
+from solvers.clock import WALKED_MOVES, Clock
 from solvers.methods.auto.question import SearchQuestion
 from solvers.orders import evict
 from solvers.orders.arrays import Ints
@@ -53,7 +53,7 @@ class Afresh:
     def __init__(self, asked: SearchQuestion, local: LocalSearch) -> None:
         self.asked, self.local = asked, local
         self.rules = some_rules(len(asked.given))
-        self.work = asked.moves // 2 + len(self.rules) * LOOK_MOVES * len(local.arrays.reads)  # of one, about
+        self.work = asked.moves // 2 + len(self.rules) * WALKED_MOVES * len(local.arrays.reads)  # of one, about
 
     @cached_property
     def begins(self) -> tuple[Sequence[int], ...]:

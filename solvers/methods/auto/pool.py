@@ -65,6 +65,15 @@ class OrderPool:
         self.entries = kept[:MOST]
         return entry
 
+    def rivals(self, most: int) -> list[Contender]:
+        """The best of each other origin, so many at most; others of the same origin where there is none."""
+        first, *others = self.entries
+        chosen: dict[int, Contender] = {}
+        for entry in others:
+            if entry.origin != first.origin:
+                chosen.setdefault(entry.origin, entry)
+        return list(chosen.values())[:most] or others
+
     @property
     def first(self) -> Contender:
         return self.entries[0]

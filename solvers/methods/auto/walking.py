@@ -11,7 +11,7 @@ from itertools import islice, product
 import numpy as np
 
 from solvers.annealing.local import LocalSearch
-from solvers.clock import LOOK_MOVES
+from solvers.clock import WALKED_MOVES
 from solvers.methods.auto.operator import Offer, Operator, Step
 from solvers.methods.auto.origins import WalksAlong, reorder, some_rules
 from solvers.methods.auto.pool import Contender
@@ -32,7 +32,7 @@ class EvictionWalks(Operator):
 
     def __init__(self, asked: SearchQuestion) -> None:
         reads = sum(len(node.reads) for node in asked.problem.nodes)
-        super().__init__(asked, LOOK_MOVES * (len(asked.given) + reads))
+        super().__init__(asked, WALKED_MOVES * (len(asked.given) + reads))
         self.walks = self._walks()
         self.next: tuple[WalksAlong, Rule] | None = next(self.walks)
 
