@@ -17,6 +17,7 @@ from remat_cli.actions.largest import SizeQuestion, find_largest
 from remat_cli.actions.scaling import At, SizedStep, scale_step
 from remat_cli.model.quantities import parse_budget
 from remat_cli.planning.subjects.subject import Subject
+from solvers.clock import FOREVER_SECONDS
 from solvers.problem import Limits
 from tests.ample import ample
 from tests.cli.running import Command
@@ -183,7 +184,7 @@ def test_ops_are_measured_where_it_is_this_machine_that_counts(tmp_path: Path) -
     assert scale_step(model, SizedStep(here=False)).measured is None
     measured = scale_step(model, SizedStep()).measured
     assert measured is not None
-    subject = measured([2, 4], 1.0)(3)
+    subject = measured([2, 4], FOREVER_SECONDS)(3)
     assert subject.measured
     assert subject.given_costs is not None
     assert subject.given_costs.ops["product0"].how == "measured"
