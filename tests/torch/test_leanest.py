@@ -71,14 +71,14 @@ def test_a_smaller_budget_holds_no_more_than_a_plan_that_fitted_a_larger_one(pro
 
 
 def test_the_leanest_is_as_lean_as_what_a_search_within_a_budget_finds() -> None:
-    """With nothing known of the graph before either."""
+    """With nothing known of the graph before either, but for a step that is not worth a search."""
     torch.manual_seed(0)
     module, _, count = captured(Dense(), (torch.randn(64, 16),))
     dense = lower(joints.read(module, count), estimates("cpu")).problem
-    within = plan(dense, 0.545, 50_000)
+    within = plan(dense, 0.545, 150_000)
     assert within.fits
     remembering.KNOWN.clear()
-    assert plan(dense, 0.0, 50_000).outcome.peak <= within.outcome.peak
+    assert plan(dense, 0.0, 150_000).outcome.peak <= within.outcome.peak * (1 + planning.LAST_STEP)
 
 
 def test_the_leanest_is_searched_once_and_for_no_budget(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
