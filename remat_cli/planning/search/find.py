@@ -1,6 +1,6 @@
 """Turns a request into an answer: takes each attempt through the stages, and the next from the policy that it is told.
 
-A policy (`least_held.py`, `graphs.py`, `measured.py`, `once.py`) says what is tried; the stages say how that comes out:
+A policy (`least_held.py`, `graphs.py`, `measured.py`) says what is tried; the stages say how that comes out:
 an order, its places, its checks. Invariant: whatever is tried, no answer has a plan that did not pass all stages.
 """
 
