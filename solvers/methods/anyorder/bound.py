@@ -33,8 +33,9 @@ from solvers.orders.bounds import PossibleCosts, list_needs
 from solvers.orders.measure import memory_of
 from solvers.problem import Grounds, Limits, Problem, Status
 
-# rounds before a unit chain's bound is counted, because only a relaxation's proof can become a certificate
-_COUNTED = 2
+# rounds before a unit chain's bound is counted, because only a relaxation's proof can become a certificate: a chain of
+# eight ops is proved so in four
+_COUNTED = 4
 _WEIGHED = 100_000  # columns of the relaxations, all together, in which other pivots are tried
 _WIDE = 8_000  # columns of one of them, at most
 _SQUARED = 1500  # columns, squared, for an iteration of a first round, but two for each column at most
