@@ -60,15 +60,15 @@ class Aim:
 
     `search`: a plan within so many bytes, where ops hold so much more than the model says. `alike`: the same computes
     in an order that gives equal layers equal functions, likewise. `judge`: an order as a plan, likewise. `foresee`:
-    what its kernels are bound to hold, given the ops that are apart. `look`: what the code holds. `as_written`: the
-    peak of the code of the step as the user wrote it, given that without recomputation. `allowed`: the budget, given
-    the peak as written.
+    what its functions are bound to hold, given what is known of code that was written. `look`: what the code holds.
+    `as_written`: the peak of the code of the step as the user wrote it, given that without recomputation. `allowed`:
+    the budget, given the peak as written.
     """
 
     search: Callable[[int, More], PlannedOrder]
     alike: Callable[[Order, More], Order]
     judge: Callable[[Order, More], PlannedOrder]
-    foresee: Callable[[Order, set[int]], HeldByCode]
+    foresee: Callable[[Order, Written], HeldByCode]
     build: Callable[[PlannedOrder], Split]
     look: Callable[[Split], HeldByCode | None]
     as_written: Callable[[int], int]
@@ -105,8 +105,10 @@ class _Aiming:
         if seen is None:
             return None
         self.splits[found.order], self.written.peaks[found.order] = split, seen.peak
-        learn(self.written.more, self.way.judge(found.order, self.written.more), seen)
+        known = self.way.judge(found.order, self.written.more)
         self.written.apart.update(found.order[place] for place in seen.apart)
+        learn_beside(self.written.beside, known, self.way.foresee(found.order, self.written), seen)
+        learn(self.written.more, known, seen)
         return seen.peak
 
     def best(self) -> tuple[PlannedOrder, Foretold]:
@@ -129,7 +131,7 @@ class _Aiming:
         more = dict(self.written.more)
         found = self.settled(limit, more)
         for _ in range(FORESEEN):
-            seen = self.way.foresee(found.order, self.written.apart)
+            seen = self.way.foresee(found.order, self.written)
             if seen.peak <= limit or not found.fits:
                 break
             learn(more, self.way.judge(found.order, more), seen)
@@ -144,7 +146,7 @@ class _Aiming:
         than they would."""
         found = self.way.search(limit, more)
         order = self.way.alike(found.order, more)
-        held = [self.way.foresee(each, self.written.apart).peak for each in (order, found.order)]
+        held = [self.way.foresee(each, self.written).peak for each in (order, found.order)]
         if held[0] > max(limit, held[1]):
             return found
         return replace(found, order=order, outcome=self.way.judge(order, more).outcome)
@@ -175,6 +177,7 @@ class _Aiming:
             return True
         self.written.peaks = {order: peak for order, peak in self.written.peaks.items() if order in self.splits}
         self.written.more.clear()
+        self.written.beside.clear()
         self.written.failed = 0
         return False
 
@@ -187,6 +190,20 @@ def learn(more: More, found: PlannedOrder, seen: HeldByCode) -> None:
         over = held - max(memory[place] for place in places)
         if over > 0:
             more.update({op: more.get(op, 0) + over for op in ops})
+
+
+def learn_beside(beside: More, found: PlannedOrder, foreseen: HeldByCode, seen: HeldByCode) -> None:
+    """Count what a function holds for itself alone: beyond all that was foreseen, and not while those before and after
+    it run as well."""
+    shared = {place: held for held, run in foreseen.kernels for place in run}
+    memory = found.outcome.memory
+    over = [held - max(shared.get(place, memory[place]) for place in places) for held, places in seen.kernels]
+    around = zip([0, *over[:-1]], [*over[1:], 0], strict=True)
+    for more, near, (_, places) in zip(over, around, seen.kernels, strict=True):
+        own = more - max(0, min(near))
+        if own > 0 and shared.keys() >= set(places):
+            ops = {found.order[place] for place in places}
+            beside.update({op: beside.get(op, 0) + own for op in ops})
 
 
 def aim(way: Aim, whole: PlannedOrder, written: Written) -> Aimed | None:

@@ -15,7 +15,8 @@ from solvers.schedule import evaluate
 
 
 def joined(problem: Problem, order: Sequence[int], apart: Set[int]) -> HeldByCode:
-    """The bytes while each function runs. `apart`: the ops that share none; where these are not known, nothing is."""
+    """The bytes while each function runs, with the most that one of its ops holds beside its results. `apart`: the ops
+    that share none; where these are not known, nothing is."""
     if not apart:
         return HeldByCode(0)
     memory = evaluate(problem, order)[1].memory
@@ -23,8 +24,9 @@ def joined(problem: Problem, order: Sequence[int], apart: Set[int]) -> HeldByCod
     kernels = []
     for run in _runs([op not in apart for op in order]):
         first = run[0]
-        before = memory[first] - made[first] - problem.nodes[order[first]].workspace
-        kernels.append((before + sum(made[place] for place in run), run))
+        beside = [problem.nodes[order[place]].workspace for place in run]
+        before = memory[first] - made[first] - beside[0]
+        kernels.append((before + sum(made[place] for place in run) + max(beside), run))
     return HeldByCode(max((held for held, _ in kernels), default=0), tuple(kernels))
 
 

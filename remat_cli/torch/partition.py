@@ -39,7 +39,7 @@ from remat_cli.torch.reading import NotUnderstood, is_collective
 from remat_cli.torch.remembering import Order, key, time_of
 from remat_cli.torch.seeds import seeds
 from remat_cli.torch.sharing import GraphRoom, furnish
-from remat_cli.torch.written import More, recall_written, remember_written
+from remat_cli.torch.written import More, Written, recall_written, remember_written
 from remat_cli.units import show_bytes
 from solvers.clock import Clock, limited
 from solvers.problem import Problem
@@ -174,11 +174,15 @@ class Partitioner:
             seen = see(build(kept, order), held) if kept else None
             return seen.peak if seen else whole
 
+        def foresee(order: Order, known: Written) -> HeldByCode:
+            apart = {*known.apart, lowered.boundary} if known.apart else set[int]()
+            return joined(holding(problem, known.beside), order, apart)
+
         way = Aim(
             search=lambda limit, more: search(limit, holding(problem, more)),
             alike=lambda order, more: alike(holding(problem, more), order),
             judge=lambda order, more: judge(holding(problem, more), order, 0),
-            foresee=lambda order, apart: joined(problem, order, {*apart, lowered.boundary} if apart else apart),
+            foresee=foresee,
             build=lambda found: build(lowered, found.order),
             look=lambda split: see(split, held),
             as_written=as_written,

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from remat_cli.torch.aiming import TRIES, Aim, Aimed, aim, learn
+from remat_cli.torch.aiming import TRIES, Aim, Aimed, aim, learn, learn_beside
 from remat_cli.torch.generated import HeldByCode
 from remat_cli.torch.planning import PlannedOrder
 from remat_cli.torch.written import More, Written
@@ -173,3 +173,13 @@ def test_no_plan_tried_is_better() -> None:
         else:
             assert found.told.peak == min(table[plan.order[1]] for plan in tried)
     assert kept > 100
+
+
+def test_what_a_function_holds_for_itself_is_told_from_what_is_held_throughout() -> None:
+    """Five bytes are held throughout, and the function of two ops holds four for itself."""
+    memory = (10, 20, 30, 20)
+    found = PlannedOrder((7, 5, 6, 4), Outcome(4, 30, 0, (), memory), judged(0, {}).before, 30, Status.FEASIBLE)
+    seen = HeldByCode(39, ((15, (0,)), (39, (1, 2)), (25, (3,))))
+    beside = {6: 1}
+    learn_beside(beside, found, HeldByCode(30, ((30, (1, 2)),)), seen)
+    assert beside == {5: 4, 6: 5}

@@ -15,12 +15,12 @@ def chain(draws: random.Random, length: int) -> Problem:
     nodes = []
     for op in range(length):
         reads = tuple({draws.randrange(op) for _ in range(2)}) if op else ()
-        nodes.append(Node(1, reads, (op,)))
+        nodes.append(Node(1, reads, (op,), workspace=draws.randint(0, 9)))
     return Problem(tuple(nodes), tuple(draws.randint(1, 40) for _ in range(length)), outputs=(length - 1,), resident=7)
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_a_function_holds_all_that_is_alive_when_it_begins_and_all_that_it_makes(seed: int) -> None:
+def test_a_function_holds_what_is_alive_when_it_begins_what_it_makes_and_works_in(seed: int) -> None:
     draws = random.Random(seed)
     problem = chain(draws, 12)
     apart = set(draws.sample(range(12), 4))
@@ -34,7 +34,8 @@ def test_a_function_holds_all_that_is_alive_when_it_begins_and_all_that_it_makes
         assert not set(range(run[0], run[-1] + 1)) & apart
         assert run[0] == 0 or run[0] - 1 in apart
         alive = [value for value in order if value in run or (value < run[0] and last[value] >= run[0])]
-        assert held == problem.resident + sum(problem.sizes[value] for value in alive)
+        work = max(problem.nodes[op].workspace for op in run)
+        assert held == problem.resident + sum(problem.sizes[value] for value in alive) + work
     assert found.peak == max(held for held, _ in found.kernels)
 
 
