@@ -11,7 +11,7 @@ import math
 import statistics
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -127,11 +127,10 @@ def measure_missing(
     device: Device,
     cache: Cache,
     seconds: float,
-    heard: Callable[[SurveyProgress], None],
     until: float = math.inf,
-) -> None:
-    """Measure what the cache lacks; each result is kept at once. `until`: when it ends, by `time.monotonic`, whatever
-    is still missing; what was measured by then is not measured again.
+) -> Iterator[SurveyProgress]:
+    """Measure what the cache lacks, and say before each op how far that is; each result is kept at once. `until`: when
+    it ends, by `time.monotonic`, whatever is still missing; what was measured by then is not measured again.
 
     All are measured once, then again and again while there is time, and the fastest round counts: a neighbour that
     slows the machine for a second or two then makes some rounds slower, not some ops.
@@ -149,9 +148,8 @@ def measure_missing(
                 break
             one, count = spent / done if done else each + OVERHEAD, len(wanted)
             left = max(one * (count - done), min(one * (total - done), seconds - spent), 0.0)
-            heard(
-                SurveyProgress(min(done, count), count, str(signature), left, spent / (spent + left) if done else 0.0)
-            )
+            at = spent / (spent + left) if done else 0.0
+            yield SurveyProgress(min(done, count), count, str(signature), left, at)
             if turn == 0:
                 _measure_first(signature, cache, each, bench)
             elif key in cache.timings and (turn < LONG_ROUNDS or cache.timings[key].ns < LONG_NS):

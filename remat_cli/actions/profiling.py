@@ -189,7 +189,8 @@ def _profile(
     report(WHOLE)
     earlier = time_before(work)
     left, until = work.seconds(MEASURING_SHARE)
-    survey.measure_missing(both, device, cache, left, report, until)
+    for step in survey.measure_missing(both, device, cache, left, until):
+        report(step)
     if unmeasured := len(survey.missing(both, cache)):
         if asked.strict:
             late = f"time was up before {unmeasured} of {len(both.distinct())} kinds of op were measured"

@@ -7,7 +7,7 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,9 +23,10 @@ from remat_cli.checking import feeds as feeding
 from remat_cli.checking.compare import EXACT, IN_PIECES, Difference, Tolerance
 from remat_cli.checking.exactness import FACTOR_MOST, run_in_float64
 from remat_cli.checking.feeds import find_unseeded, write_seeded
-from remat_cli.checking.processes import FOREVER, Bench
+from remat_cli.checking.processes import FOREVER, Bench, Run
 from remat_cli.checking.trying import in_file
 from remat_cli.errors import BadInput, Mismatch, Unfinished, Usage
+from remat_cli.events import Events
 from remat_cli.formats.files import sha256
 from remat_cli.formats.planfile import AS_RUN
 from remat_cli.model.graph import Graph
@@ -63,7 +64,7 @@ class Trial:
     near: Tolerance = EXACT
     level: str = "all"
     seconds: float = 0.0
-    report: Callable[[int, int, str], None] = lambda *_: None  # hears which run of how many, of what
+    events: Events[Run] | None = None  # which run begins, where somebody reads it
     clock: Clock = FOREVER
 
 
@@ -137,7 +138,7 @@ def tried(plan: Planned, model: Path, promise: Promise, trial: Trial) -> Verifie
     session = plan.recorded.kind
     clock = trial.clock.before_ending(ENDING_SHARE)
     with (
-        Bench(feeds, trial.provider, trial.timeout, threads, trial.report, trial.level, clock) as bench,
+        Bench(feeds, trial.provider, trial.timeout, threads, trial.events, trial.level, clock) as bench,
         in_a_file(plan, graph) as original,
     ):
         costs = {name: node.cost for name, node in zip(plan.subject.nodes, plan.subject.problem.nodes, strict=True)}

@@ -13,6 +13,8 @@ from remat_cli.api import given
 from remat_cli.api.given import File, Plan
 from remat_cli.arguments import number, switch, word
 from remat_cli.checking.compare import Tolerance
+from remat_cli.checking.processes import Run
+from remat_cli.events import Events
 from remat_cli.plans.planned import Planned, load_planned
 from solvers.clock import FOREVER_SECONDS, Clock
 
@@ -60,19 +62,22 @@ def verify(
 
         assert remat.verify("train.plan.json").ok
     """
-    heard = given.heard_by(report)
+    heard, events = given.heard_by(report), Events[Run]()
+    limit = Clock(FOREVER_SECONDS if time_limit is None else given.seconds_of(time_limit))
     trial = Trial(
         feeds=given.feeds_of(feeds),
         seed=given.seed_of(seed),
         provider=word(provider, "provider"),
         timeout=given.seconds_of(timeout, "timeout"),
-        clock=Clock(FOREVER_SECONDS if time_limit is None else given.seconds_of(time_limit)),
-        report=lambda run, of, what: heard(f"run {run} of {of}: {what}"),
+        clock=limit.unless(events.broken),
+        events=events,
         near=Tolerance(number(rtol, "rtol"), number(atol, "atol")),
         level=word(level, "level"),
         seconds=given.seconds_of(timing, "timing"),
     )
-    return verifying.verified(given.plan_of(plan), trial).or_raised("the plan")
+    with events.read_by(lambda run: heard(str(run))):
+        found = verifying.verified(given.plan_of(plan), trial)
+    return found.or_raised("the plan")
 
 
 def load_plan(path: File) -> Planned:

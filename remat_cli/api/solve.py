@@ -22,6 +22,7 @@ from remat_cli.api.given import File, Model, Plan, warn
 from remat_cli.api.keywords import MethodOptions
 from remat_cli.arguments import switch
 from remat_cli.errors import Interrupted
+from remat_cli.events import Events
 from remat_cli.formats import certificatefile
 from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.model.sessions import STRICT
@@ -79,7 +80,7 @@ def solve(
       machine, by default instead of a time. `gap`: how close to the bound is near enough. `seed`: of random choices.
     - `cache`: what was found before is not looked for again, and what is found is kept.
     - `certificate`: where to write what proves the bounds, for `check`; it takes a part of the time.
-    - `report`: called with better plans as they are found, in the thread that searches.
+    - `report`: called with better plans as they are found, in a thread of its own.
 
     Raises Infeasible where it is proved that there is none, NoPlan where none was found; at Ctrl-C Interrupted, a
     KeyboardInterrupt whose `plan` is the best by then.
@@ -110,6 +111,7 @@ def solve(
         in_place=given.pairs_of(in_place),
     )
     limits, heard = Limits(clock, given.share_of(gap, "gap"), given.seed_of(seed)), given.heard_by(report)
+    events: Events[Progress] = Events()
     proof = None if certificate is None else given.path_of(certificate, "certificate")
     check_place(proof, FileKind.CERTIFICATE, subject.path)
     memory = given.memory_of(cache, clock.seconds)
@@ -120,10 +122,11 @@ def solve(
         memory=memory,
         cuts=given.pieces_of(pieces, largest_value),
         proving=proof is not None,
-        so_far=SoFar(tell=heard),
+        so_far=SoFar(events=events),
     )
-    with stoppable() as interrupts:
-        answered = answer_whole(replace(asked, limits=replace(limits, clock=clock.unless(interrupts))))
+    with stoppable() as interrupts, events.read_by(heard):
+        stopping = clock.unless(interrupts).unless(events.broken)
+        answered = answer_whole(replace(asked, limits=replace(limits, clock=stopping)))
         if proof is not None and answered.certificate is not None:
             certificatefile.write(answered.certificate, proof)
     found = answered.found

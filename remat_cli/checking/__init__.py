@@ -139,7 +139,7 @@ def verify(
     asked: Asked,
     bench: Bench,
 ) -> Verification:
-    """Run the model of `graph` and its rewriting side by side. The bench reports which run is going on."""
+    """Run the model of `graph` and its rewriting side by side. The bench says which run is going on."""
     bench.expect(6 + (asked.seconds > 0) + 2 * (asked.right is not None))
     besides = outside(graph) if bench.provider == "cpu" else 0
     bound = InPlace(graph.in_place, bool(graph.in_place))

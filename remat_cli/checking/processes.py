@@ -7,7 +7,7 @@ Invariant: a child that is killed, hangs or crashes gives a Reply that says so; 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +18,7 @@ import numpy as np
 from remat_cli.checking.child import Reply, Request
 from remat_cli.checking.feeds import nudged
 from remat_cli.children import Child
+from remat_cli.events import Events
 from remat_cli.formats import arrays
 from remat_cli.formats.declared import declared
 from remat_cli.model.sessions import STRICT, Session
@@ -39,6 +40,18 @@ FOREVER = Clock(FOREVER_SECONDS)
 TIME_UP = Reply(failed="time was up")
 
 
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The run that begins, of how many; what runs, and how."""
+
+    number: int
+    total: int
+    what: str
+
+    def __str__(self) -> str:
+        return f"run {self.number} of {self.total}: {self.what}"
+
+
 class Bench:
     """A temporary folder with the feeds; `run` runs a model there."""
 
@@ -48,7 +61,7 @@ class Bench:
         provider: str,
         timeout: float,
         threads: int = 0,
-        report: Callable[[int, int, str], None] = lambda *_: None,
+        events: Events[Run] | None = None,
         level: str = "all",
         clock: Clock = FOREVER,
     ) -> None:
@@ -59,7 +72,7 @@ class Bench:
         self.threads = threads
         self.scratch = tempfile.TemporaryDirectory(prefix="remat-verify-")
         self.folder = Path(self.scratch.name)
-        self.report = report
+        self.events = events
         self.count = self.total = 0
         self.feeds = feeds
 
@@ -144,8 +157,9 @@ class Bench:
         self.count += 1
         stem = self.folder / f"run{self.count}"
         what = "weighed" if asked.get("weigh") else f"in the {kind.name} session"
-        self.report(self.count, max(self.total, self.count), f"{model.name}, {what}")
-        if self.clock.left() == 0:
+        if self.events is not None:
+            self.events.say(Run(self.count, max(self.total, self.count), f"{model.name}, {what}"))
+        if self.clock.interrupts():
             return TIME_UP
         request = Request(
             model=str(model.resolve()),

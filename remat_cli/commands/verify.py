@@ -97,6 +97,8 @@ def _verified(
     """
     from remat_cli.actions import emitting, verifying
     from remat_cli.checking.compare import Tolerance
+    from remat_cli.checking.processes import Run
+    from remat_cli.events import Events
 
     emitting.graph_of(planned)
     rewritten = model or emitting.place_of(planned)
@@ -106,14 +108,10 @@ def _verified(
         emitting.write(emitting.emit(planned), emitting.place_of(planned, model))
     near = Tolerance(given.pop("rtol"), given.pop("atol"))
     seconds = TIMING_SECONDS if given.pop("timed") else 0.0
-    heard = verifying.Trial(
-        **given,
-        clock=clock,
-        near=near,
-        seconds=seconds,
-        report=lambda run, of, what: line.say(f"run {run} of {of}: {what} ..."),
-    )
-    if model is None and not verifying.is_made_from(rewritten, plan, planned):
-        line.say(f"rewriting {planned.subject.path} ...")
-        return verifying.verified(planned, heard), None
-    return verifying.tried(planned, rewritten, verifying.promise_of(rewritten, plan, planned), heard), rewritten
+    events: Events[Run] = Events()
+    trial = verifying.Trial(**given, clock=clock, near=near, seconds=seconds, events=events)
+    with events.read_by(lambda run: line.say(f"{run} ...")):
+        if model is None and not verifying.is_made_from(rewritten, plan, planned):
+            line.say(f"rewriting {planned.subject.path} ...")
+            return verifying.verified(planned, trial), None
+        return verifying.tried(planned, rewritten, verifying.promise_of(rewritten, plan, planned), trial), rewritten

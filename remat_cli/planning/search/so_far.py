@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from remat_cli.events import Events
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.time_plan import PartTimes
@@ -25,8 +26,8 @@ class SoFar:
     `words`: what answers say of the question. `budgeted`: whether a budget was asked for; else a plan's answer has what
     the plan holds. `times`: what each part took.
 
-    `watched`: whoever asked may not wait until the end, so that a plan is wanted early, whatever is at hand. `tell`:
-    hears what the search says, in the thread that searches.
+    `watched`: whoever asked may not wait until the end, so that a plan is wanted early, whatever is at hand. `events`:
+    what the search says, where somebody reads it.
     """
 
     begun: bool = False
@@ -39,7 +40,11 @@ class SoFar:
     budgeted: bool = True
     times: PartTimes = field(default_factory=PartTimes)
     watched: bool = False
-    tell: Callable[[Progress], None] = lambda _: None
+    events: Events[Progress] | None = None
+
+    def say(self, progress: Progress) -> None:
+        if self.events is not None:
+            self.events.say(progress)
 
     def keep(self, found: Answer) -> None:
         """Keep a plan that fits, if it is allowed, or a proved no."""
