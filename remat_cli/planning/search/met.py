@@ -167,14 +167,15 @@ class Met:
             self._tell(candidate, progress)
             return
         first, self.begun, self.tried = not self.begun, True, _beyond(subject, progress)
-        limits = self.request.limits.silent()
+        limits, stopped = self.request.limits.silent(), self.request.limits.clock.stopped()
         if self.beside:
             limits = replace(limits, clock=limits.clock.unless(self.is_outdated))
         other = repair(replace(self.request, limits=limits), candidate)
         if other is None and self.beside and self.is_outdated():
             self.begun = not first  # in place of a first order, the newest is placed at once
             return
-        self.unplaced = candidate if other is None else None
+        cut_off = self.request.limits.clock.stopped() and not stopped  # an interrupt, which says nothing of its places
+        self.unplaced = candidate if other is None and not cut_off else None
         if other is None and first:
             other = walk(replace(self.request, limits=limits), candidate)
         if other is not None and (self.best is None or self._worth(other) < self._worth(self.best)):

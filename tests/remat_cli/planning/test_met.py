@@ -97,6 +97,27 @@ def test_only_the_plan_that_had_no_places_is_given_up(
     assert not here.gave_up(another)
 
 
+def test_what_an_interrupt_cut_off_is_tried_again_and_what_came_after_it_is_not(
+    request_beside: PlanRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C ended the placing of the best order, which then counted as one without places."""
+    tried, pressed, plan = unplaceable(monkeypatch), list[bool](), dearer(request_beside)
+    request = replace(request_beside, limits=Limits(Clock(AMPLE, lambda: bool(pressed))))
+    here, progress = Met(alone(request)), Progress(0.0, order=plan.order)
+    found = request.answer_of(plan, 0.0, cut=False)
+
+    def press(_: PlanRequest, candidate: Candidate) -> None:
+        tried.append(candidate)
+        pressed.append(True)
+
+    monkeypatch.setattr(met, "repair", press)
+    here.place(request.subject, progress)
+    assert not here.gave_up(found)
+    here.place(request.subject, progress)
+    assert here.gave_up(found)
+    assert len(tried) == 2
+
+
 def test_places_are_given_up_for_a_gain_only(request_beside: PlanRequest) -> None:
     here, plan = Met(alone(request_beside)), dearer(request_beside)
     assert here.beside
