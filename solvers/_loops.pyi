@@ -11,6 +11,9 @@ from solvers.placement.lives import Lives
 # solvers/orders
 def memory_of(arrays: Arrays, order: Ints, /) -> Ints: ...  # bytes in use during each compute; empty if it is illegal
 
+# where each step's blocks begin, and of each block its bytes and the last step that needs it; empty if it is illegal
+def blocks_taken(arrays: Arrays, order: Ints, /) -> tuple[Ints, Ints, Ints]: ...
+
 # without computes that are not a node's first and whose results nobody needs; empty if it names what is no node
 def trim(arrays: Arrays, order: Ints, /) -> Ints: ...
 def walk_through(

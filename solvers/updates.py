@@ -7,10 +7,15 @@ Invariant: `in_time` gives the same computes, as often; what it holds back waits
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from solvers.problem import Node, Problem
+
+Ints = NDArray[np.int64]
 
 
 def in_time(problem: Problem, order: Sequence[int]) -> tuple[int, ...]:
@@ -20,13 +25,28 @@ def in_time(problem: Problem, order: Sequence[int]) -> tuple[int, ...]:
     which every writer comes before its readers and every reader of an input before its update, so of the computes that
     wait, one of the node that stands first can run.
     """
-    waits = problem.waits()
-    if not waits:
-        return tuple(order)
-    holding = _Holding(problem, order, {index: set(readers) for index, readers in waits.items()})
-    for index in order:
-        holding.take(index)
-    return (*holding.result, *holding.held)
+    return tuple(Updates(problem).in_time(np.array(order, np.int64)).tolist())
+
+
+class Updates:
+    """The updates of one problem, for many orders."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.readers = problem, problem.waits()
+        pairs = [(update, reader) for update, readers in self.readers.items() for reader in readers]
+        self.update, self.reader = np.array(pairs, np.int64).reshape(-1, 2).T
+
+    def in_time(self, order: Ints) -> Ints:
+        """What `in_time` makes of the order; the order itself where none comes too early."""
+        if not len(self.update):
+            return order
+        places = np.arange(len(order))
+        first, last = np.full(len(self.problem.nodes), len(order)), np.full(len(self.problem.nodes), -1)
+        first[order[::-1]], last[order] = places[::-1], places
+        if not np.any(last[self.reader] > first[self.update]):
+            return order
+        holding = _Holding(self.problem, order.tolist(), self.readers)
+        return np.array((*holding.result, *holding.held), np.int64)
 
 
 def following_readers(problem: Problem) -> Problem:
@@ -55,7 +75,7 @@ def following_readers(problem: Problem) -> Problem:
 class _Holding:
     """Takes computes one after the other, and passes on those that wait for nothing."""
 
-    def __init__(self, problem: Problem, order: Sequence[int], waits: dict[int, set[int]]) -> None:
+    def __init__(self, problem: Problem, order: Sequence[int], waits: Mapping[int, frozenset[int]]) -> None:
         self.problem = problem
         self.result: list[int] = []
         self.held: list[int] = []
@@ -66,6 +86,8 @@ class _Holding:
         for index, readers in waits.items():
             for reader in readers:
                 self.updates.setdefault(reader, []).append(index)
+        for index in order:
+            self.take(index)
 
     def take(self, index: int) -> None:
         if not self._ready(index):

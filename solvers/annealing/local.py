@@ -5,6 +5,7 @@ Invariant: the result of a go depends on its number, the seed and the order it s
 
 from __future__ import annotations
 
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -40,11 +41,19 @@ class LocalSearch:
         self.arrays = arrays_of(problem.ended())
         self.nodes = len(self.arrays.cost)
         self.resident = problem.resident
-        self.room = budget - problem.resident
-        self.roof = NO_ROOF if roof is None else roof - problem.resident
-        self.seed = seed
+        self._keep(budget, seed, roof)
         self.total = max(1, int(self.arrays.cost.sum()))
         self.price = self.total / max(1, int(self.arrays.size.sum()))
+
+    def _keep(self, budget: int, seed: int, roof: int | None) -> None:
+        self.room, self.seed = budget - self.resident, seed
+        self.roof = NO_ROOF if roof is None else roof - self.resident
+
+    def within(self, budget: int, seed: int, roof: int | None = None) -> LocalSearch:
+        """The search on the same problem within another budget."""
+        other = copy(self)
+        other._keep(budget, seed, roof)
+        return other
 
     def go(self, order: Ints, number: int, moves: int, clock: Clock, kept: Kept = Kept.NOTHING) -> WentTo:
         """The best order met: the cheapest of those that fit, otherwise the one with the fewest bytes over budget."""

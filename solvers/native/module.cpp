@@ -24,6 +24,7 @@ using python::loop;
 
 PyMethodDef LOOPS[] = {
     loop<orders::memory_of>("memory_of"),
+    loop<orders::blocks_taken>("blocks_taken"),
     loop<orders::trim>("trim"),
     loop<orders::follow_traces>("follow_traces"),
     loop<orders::walk_through>("walk_through"),

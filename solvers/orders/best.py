@@ -17,7 +17,7 @@ from solvers.notes import Note, SolverNote
 from solvers.orders.arrays import Arrays, Ints, arrays_of
 from solvers.orders.measure import ILLEGAL, measure, trim
 from solvers.problem import Limits, Problem, Progress, Result, Status
-from solvers.updates import in_time
+from solvers.updates import Updates
 
 GIVEN, KNOWN = "the order given", "a plan known before"  # who found an order that no search did
 
@@ -56,8 +56,7 @@ class Best:
         self.limits = limits
         self.among = among
         self.arrays: Arrays = arrays_of(problem)
-        waits = [(update, reader) for update, readers in problem.waits().items() for reader in readers]
-        self.waits = np.array(waits, np.int64).reshape(-1, 2)
+        self.updates = Updates(problem)
         self.ledger = Ledger()
         self.bound: float | None = None  # the bound that is reported beside the cost
         self.fitting: Weighed | None = None
@@ -86,12 +85,8 @@ class Best:
 
     def _in_time(self, steps: Ints) -> Ints | None:
         """The order with updates of inputs after all reads of the old values; None if it leaves the class."""
-        last = np.full(len(self.arrays.cost), -1)
-        last[steps] = np.arange(len(steps))
-        if not np.any(last[self.waits[:, 1]] > last[self.waits[:, 0]]):
-            return steps
-        steps = np.array(in_time(self.problem, steps.tolist()), np.int64)
-        return steps if self.among(steps, len(self.arrays.cost)) else None
+        timely = self.updates.in_time(steps)
+        return timely if timely is steps or self.among(timely, len(self.arrays.cost)) else None
 
     def offer(self, order: Ints | Sequence[int], by: str) -> Weighed | None:
         """Weigh an order and keep it if it is better. `by`: the part of the search that found it."""

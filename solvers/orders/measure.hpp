@@ -164,6 +164,13 @@ inline Blocks blocks_of(const Arrays& arrays, Order order) {
     return names_nodes(arrays, order) ? BlockWalk(arrays, order).run() : Blocks();
 }
 
+// The same for Python: the first block of each step, and of each block its bytes and the last step that needs it.
+inline std::tuple<Owned<Block, Step>, Owned<i64, Block>, Owned<Step, Block>> blocks_taken(const Arrays& arrays,
+                                                                                           Order order) {
+    Blocks blocks = blocks_of(arrays, order);
+    return {std::move(blocks.first), std::move(blocks.held), std::move(blocks.last)};
+}
+
 // Bytes in use during each compute; empty if the order is illegal.
 inline Owned<i64, Step> memory_of(const Arrays& arrays, Order order) {
     const Blocks blocks = blocks_of(arrays, order);

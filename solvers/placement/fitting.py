@@ -23,7 +23,7 @@ def moved_about(memory: MemoryModel, order: Sequence[int], seed: int, clock: Clo
     """The same computes in an order that fits; None if none was found."""
     if memory.as_they_come:
         return arrange_in_pattern(memory.problem, order, memory.room, seed, clock, Kept.REPEATS)
-    found = quieter(memory.problem, order, memory.room, seed, clock)
+    found = quieter(memory, order, seed, clock)
     return next((one for one in found if memory.fits(one, clock)), None)
 
 

@@ -8,9 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
+import numpy as np
+
+from solvers._loops import blocks_taken
+from solvers.orders.arrays import Arrays, Ints, arrays_of, rows
 from solvers.plan import Allocate, Compute, Deallocate, Plan
 from solvers.problem import Node, Problem
+from solvers.updates import Updates
 
 ALIGNMENT = 64  # in bytes: the alignment that kernels expect of a tensor
 
@@ -31,6 +37,61 @@ class Requests:
     lifetimes: tuple[Lifetime, ...]
     outputs: tuple[int, ...]
     scratch: tuple[int, ...] = ()
+
+
+class Columns(NamedTuple):
+    """Lifetimes as columns: the k-th is in the k-th row of each."""
+
+    start: Ints
+    end: Ints
+    bytes: Ints
+
+    def of(self, rows: Ints) -> Columns:
+        return Columns(*(column[rows] for column in self))
+
+    def real(self) -> Ints:
+        """The rows of those that take room."""
+        return np.flatnonzero((self.bytes > 0) & (self.end > self.start))
+
+
+def columns(lifetimes: Sequence[Lifetime]) -> Columns:
+    table = np.array([(one.start, one.end, one.bytes) for one in lifetimes], np.int64).reshape(-1, 3)
+    return Columns(*table.T)
+
+
+class Requested:
+    """The requests of many orders of one problem: those of each order's plan, without the plan."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.arrays: Arrays = arrays_of(problem)
+        self.updates = Updates(problem)
+        self.early_at, self.early = rows([node.early for node in problem.nodes])
+        self.late_at, self.late = rows(
+            [(node.workspace,) if node.workspace and not node.early else () for node in problem.nodes]
+        )
+
+    def by(self, order: Sequence[int]) -> Columns:
+        """A step asks for workspace that comes early, for its writes, and for workspace that comes late."""
+        steps = self.updates.in_time(np.asarray(order, np.int64))
+        first, held, last = blocks_taken(self.arrays, steps)
+        assert len(first), "only orders that can run have requests"
+        block_step = np.repeat(np.arange(len(steps)), np.diff(first))[held > 0]
+        early_step, early = _of_steps(self.early_at, self.early, steps)
+        late_step, late = _of_steps(self.late_at, self.late, steps)
+        step = np.concatenate((early_step, block_step, late_step))
+        until = np.concatenate((early_step, last[held > 0], late_step))  # the step after which each is let go
+        turn = np.argsort(step, kind="stable")
+        asked = np.cumsum(np.bincount(step, minlength=len(steps) + 1))  # after each step
+        sizes = np.concatenate((early, held[held > 0], late))
+        return Columns(np.arange(len(step)), asked[until][turn], sizes[turn])
+
+
+def _of_steps(at: Ints, items: Ints, steps: Ints) -> tuple[Ints, Ints]:
+    """The items of each step's node, in turn, and whose they are."""
+    count = np.diff(at)[steps]
+    step = np.repeat(np.arange(len(steps)), count)
+    place = np.arange(len(step)) - np.repeat(np.cumsum(count) - count, count)
+    return step, items[at[steps[step]] + place]
 
 
 def requests(problem: Problem, plan: Plan) -> Requests:

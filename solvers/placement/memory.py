@@ -8,14 +8,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from copy import copy
+from functools import cached_property
 
+import numpy as np
+
+from solvers._loops import held_later
+from solvers.annealing.local import LocalSearch
 from solvers.clock import Clock
-from solvers.placement.later import height_of
-from solvers.placement.lifetimes import Lifetime, requests
-from solvers.placement.packing import pack, reaches
+from solvers.orders.arrays import Arrays, arrays_of
+from solvers.placement.lifetimes import Requested
+from solvers.placement.packing import pack_columns, reaches
 from solvers.placement.pattern import outputs_apart
-from solvers.plan import lower
 from solvers.problem import Problem
+from solvers.reductions.contraction import Contraction
+from solvers.reductions.views import reduced
+from solvers.updates import following_readers
 
 
 class MemoryModel(ABC):
@@ -30,6 +38,30 @@ class MemoryModel(ABC):
     def __init__(self, problem: Problem, room: int) -> None:
         self.problem, self.room = problem, room
         self.live = problem
+
+    def with_room(self, room: int) -> MemoryModel:
+        """The same memory with more or less room."""
+        other = copy(self)
+        other.room = room
+        return other
+
+    @cached_property
+    def smaller(self) -> Contraction:
+        """What orders are moved about in."""
+        return reduced(self.live)
+
+    @cached_property
+    def arrays(self) -> Arrays:
+        return arrays_of(self.smaller.problem)
+
+    @cached_property
+    def _local(self) -> LocalSearch:
+        return LocalSearch(following_readers(self.smaller.problem), 0, 0)
+
+    def local(self, live: int, seed: int, roof: int | None = None) -> LocalSearch:
+        """The search of orders that hold no more than so many bytes at once."""
+        resident = self.live.resident
+        return self._local.within(resident + live, seed, None if roof is None else resident + roof)
 
     @abstractmethod
     def height(self, order: Sequence[int], clock: Clock | None = None, effort: int = 0) -> int:
@@ -47,14 +79,15 @@ class MemoryModel(ABC):
 class PlannedBlock(MemoryModel):
     """One block in which each value has a place of its own, chosen before the run."""
 
+    @cached_property
+    def requested(self) -> Requested:
+        return Requested(self.problem)
+
     def height(self, order: Sequence[int], clock: Clock | None = None, effort: int = 0) -> int:
-        return pack(self._lifetimes(order), clock=clock, effort=effort, room=self.room).height
+        return pack_columns(self.requested.by(order), clock=clock, effort=effort, room=self.room).height
 
     def fits(self, order: Sequence[int], clock: Clock) -> bool:
-        return reaches(self._lifetimes(order), self.room, clock)
-
-    def _lifetimes(self, order: Sequence[int]) -> tuple[Lifetime, ...]:
-        return requests(self.problem, lower(self.problem, order)).lifetimes
+        return reaches(self.requested.by(order), self.room, clock)
 
 
 class LaterRuns(MemoryModel):
@@ -66,5 +99,9 @@ class LaterRuns(MemoryModel):
         super().__init__(problem, room)
         self.live = outputs_apart(problem)
 
+    @cached_property
+    def requested(self) -> Arrays:
+        return arrays_of(self.problem)
+
     def height(self, order: Sequence[int], clock: Clock | None = None, effort: int = 0) -> int:
-        return height_of(self.problem, order)
+        return held_later(self.requested, np.asarray(order, np.int64))

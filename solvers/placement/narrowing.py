@@ -18,15 +18,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from solvers.annealing.local import LocalSearch
 from solvers.clock import Clock
-from solvers.orders.arrays import Ints, arrays_of
+from solvers.orders.arrays import Ints
 from solvers.orders.measure import measure
 from solvers.placement.memory import MemoryModel
 from solvers.placement.quiet import quieter
 from solvers.placement.tidy import tidied
-from solvers.reductions.views import reduced
-from solvers.updates import following_readers
 
 Order = tuple[int, ...]
 
@@ -45,13 +42,9 @@ def narrowed(memory: MemoryModel, order: Sequence[int], seed: int, clock: Clock)
 
 
 class _Narrowing:
-    """`problem`: what the orders are of, as its bytes are live in that memory."""
-
     def __init__(self, memory: MemoryModel, seed: int, clock: Clock) -> None:
-        self.memory, self.problem, self.room = memory, memory.live, memory.room
+        self.memory, self.room = memory, memory.room
         self.seed, self.clock = seed, clock
-        self.smaller = reduced(self.problem)
-        self.arrays = arrays_of(self.smaller.problem)
         self.placed: tuple[int, Order] | None = None  # the cheapest, with its cost
         self.low, self.high = 0, self.room  # live bytes of what could be placed, and of what could not
 
@@ -59,7 +52,7 @@ class _Narrowing:
         height, settled = self._settle(tuple(order))
         if height <= self.room:
             return settled
-        found = np.array(self.smaller.shrink(settled), np.int64)
+        found = np.array(self.memory.smaller.shrink(settled), np.int64)
         live = self.room - self._excess(height)
         vain = 0
         for number in range(GOES):
@@ -87,16 +80,14 @@ class _Narrowing:
 
     def _go(self, order: Ints, live: int, number: int) -> tuple[Ints, bool]:
         """The cheapest order near by that holds no more than so many bytes at once; whether there is one."""
-        budget = self.problem.resident + live
-        search = LocalSearch(following_readers(self.smaller.problem), budget, self.seed)
-        found = search.go(order, number, MOVES, self.clock).order
+        found = self.memory.local(live, self.seed).go(order, number, MOVES, self.clock).order
         self.clock.spend(MOVES)
-        return found, measure(self.arrays, found)[1] <= budget
+        return found, measure(self.memory.arrays, found)[1] <= self.memory.live.resident + live
 
     def _try(self, order: Ints) -> int:
         """The height of the block, noting the order if it is cheaper than what could be placed before."""
-        cost, _ = measure(self.arrays, order)
-        height, settled = self._settle(self.smaller.expand(order.tolist()))
+        cost, _ = measure(self.memory.arrays, order)
+        height, settled = self._settle(self.memory.smaller.expand(order.tolist()))
         if height <= self.room and (self.placed is None or cost < self.placed[0]):
             self.placed = cost, settled
         return height
@@ -108,11 +99,11 @@ class _Narrowing:
         """
         best = self.memory.height(order, self.clock), order
         if self.memory.as_they_come:
-            neat = tidied(self.problem, order)
+            neat = tidied(self.memory.live, order)
             best = min(best, (self.memory.height(neat, self.clock), neat), key=lambda one: one[0])
         if best[0] <= self.room:
             return best
-        for other in quieter(self.problem, order, self.room, self.seed, self.clock):
+        for other in quieter(self.memory, order, self.seed, self.clock):
             best = min(best, (self.memory.height(other, self.clock), other), key=lambda one: one[0])
             if best[0] <= self.room:
                 return best

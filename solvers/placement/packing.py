@@ -17,7 +17,7 @@ from solvers._loops import search_canonical
 from solvers.clock import Clock
 from solvers.orders.halting import halting
 from solvers.placement.canonical import FITS, NEVER, sections
-from solvers.placement.lifetimes import ALIGNMENT, Lifetime
+from solvers.placement.lifetimes import ALIGNMENT, Columns, Lifetime, columns
 from solvers.placement.lives import Lives
 from solvers.placement.lowering import lowered
 from solvers.placement.tastes import ranked, ranks
@@ -53,31 +53,35 @@ def pack(
     `effort`: the work, in lots of ejection (`lowering.py`); without any, only what takes no search.
     `room`: a height that is as good as the bound; the search ends there.
     """
-    real = [k for k, one in enumerate(lifetimes) if one.bytes and one.end > one.start]
-    offsets = [0] * len(lifetimes)
-    if not real:
-        return Packing(tuple(offsets), 0, 0)
-    units = _Units([lifetimes[k] for k in real], alignment, clock or Clock())
+    return pack_columns(columns(lifetimes), alignment, clock, effort, room)
+
+
+def pack_columns(
+    lifetimes: Columns, alignment: int = ALIGNMENT, clock: Clock | None = None, effort: int = EFFORT, room: int = 0
+) -> Packing:
+    """What `pack` does, with lifetimes as columns."""
+    real = lifetimes.real()
+    offsets = np.zeros(len(lifetimes.bytes), np.int64)
+    if not len(real):
+        return Packing(tuple(offsets.tolist()), 0, 0)
+    units = _Units(lifetimes.of(real), alignment, clock or Clock())
     placed, bound = units.packed(effort, room // alignment)
-    for k, offset in zip(real, placed.tolist(), strict=True):
-        offsets[k] = offset * alignment
-    return Packing(tuple(offsets), units.height(placed) * alignment, bound * alignment)
+    offsets[real] = placed * alignment
+    return Packing(tuple(offsets.tolist()), units.height(placed) * alignment, bound * alignment)
 
 
-def reaches(lifetimes: Sequence[Lifetime], room: int, clock: Clock, alignment: int = ALIGNMENT) -> bool:
+def reaches(lifetimes: Columns, room: int, clock: Clock, alignment: int = ALIGNMENT) -> bool:
     """Whether a quick search finds places within `room` bytes in time; `pack` then finds such places too."""
-    real = [one for one in lifetimes if one.bytes and one.end > one.start]
-    return not real or _Units(real, alignment, clock).reaches(room // alignment)
+    real = lifetimes.real()
+    return not len(real) or _Units(lifetimes.of(real), alignment, clock).reaches(room // alignment)
 
 
 class _Units:
     """The lifetimes in multiples of the alignment."""
 
-    def __init__(self, lifetimes: Sequence[Lifetime], alignment: int, clock: Clock) -> None:
+    def __init__(self, lifetimes: Columns, alignment: int, clock: Clock) -> None:
         self.clock = clock
-        self.start = np.array([one.start for one in lifetimes], np.int64)
-        self.end = np.array([one.end for one in lifetimes], np.int64)
-        self.size = np.array([-(-one.bytes // alignment) for one in lifetimes], np.int64)
+        self.start, self.end, self.size = lifetimes.start, lifetimes.end, -(-lifetimes.bytes // alignment)
         self.lives = Lives(self.start, self.end, self.size, np.zeros_like(self.size))
         self.case = sections(self.lives)
 

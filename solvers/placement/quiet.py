@@ -14,30 +14,24 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from solvers.annealing.cooling import Kept
-from solvers.annealing.local import LocalSearch
 from solvers.clock import Clock
-from solvers.orders.arrays import arrays_of
 from solvers.orders.measure import measure
-from solvers.problem import Problem
-from solvers.reductions.views import reduced
-from solvers.updates import following_readers
+from solvers.placement.memory import MemoryModel
 
 LEVELS = 0.9, 0.93, 0.85  # shares of the room, one for each go
 # of a go; 36 goes of 50 each brought places to none of 19 orders to which three such goes do not
 MOVES_PER_COMPUTE = 10
 
 
-def quieter(problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock) -> Iterator[tuple[int, ...]]:
-    """Orders of the same computes that hold no more than `room` bytes at once, and above some lower level as little as
+def quieter(memory: MemoryModel, order: Sequence[int], seed: int, clock: Clock) -> Iterator[tuple[int, ...]]:
+    """Orders of the same computes that hold no more than the room at once, and above some lower level as little as
     possible."""
-    smaller, budget = reduced(problem), problem.resident + room
-    arrays, begin = arrays_of(smaller.problem), np.array(smaller.shrink(order), np.int64)
+    room, begin = memory.room, np.array(memory.smaller.shrink(order), np.int64)
     for go, level in enumerate(LEVELS):
-        below = problem.resident + int(level * room)
-        search = LocalSearch(following_readers(smaller.problem), below, seed, budget)
+        search = memory.local(int(level * room), seed, roof=room)
         found = search.go(begin, go, MOVES_PER_COMPUTE * len(begin), clock, Kept.REPEATS).order
         clock.spend(MOVES_PER_COMPUTE * len(begin))
-        if measure(arrays, found)[1] <= budget:
-            yield smaller.expand(found.tolist())
+        if measure(memory.arrays, found)[1] <= memory.live.resident + room:
+            yield memory.smaller.expand(found.tolist())
         if clock.over():
             return

@@ -18,7 +18,8 @@ TASTES = ("TwA", "TWA", "WAT", "TAT", "ZTW", "wAT")  # see `ranks`
 def ranks(case: Sections, length: Ints) -> Iterator[Ints]:
     """Orders of preference: by the most that is held meanwhile (T), length in time (W) and in sections (w), size (Z)
     and area (A), the greater first."""
-    most = np.array([case.held[a:b].max() for a, b in zip(case.first, case.last, strict=True)], np.int64)
+    spans = np.column_stack((case.first, case.last)).ravel()
+    most = np.maximum.reduceat(np.append(case.held, 0), spans)[::2]  # what lies between two spans is dropped
     keys = {"T": most, "W": length, "w": case.last - case.first, "Z": case.size, "A": length * case.size}
     for taste in TASTES:
         yield ranked(np.lexsort((np.arange(len(length)), *(-keys[letter] for letter in reversed(taste)))))

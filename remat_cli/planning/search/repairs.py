@@ -47,13 +47,12 @@ def settle(request: PlanRequest, candidate: Candidate, fit: Fit = moved_about) -
 
     Its work is its own: it comes in large steps, and would leave nothing for the search.
     """
-    order, target = candidate.order, request.target
-    problem = target.in_units(candidate.subject.problem)
+    order, target, memory = candidate.order, request.target, request.memory(candidate.subject)
     clock = request.time.settling()
     room, step = _room(request, candidate), 0
     for _ in range(SETTLING_ROUNDS):
         part = settling_round(clock) if target.online else clock
-        settled = fit(target.memory(problem, room), order, request.limits.seed, part)
+        settled = fit(memory.with_room(room), order, request.limits.seed, part)
         if settled is None:
             return None
         other = _place_again(request, candidate, settled)

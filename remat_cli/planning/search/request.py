@@ -20,6 +20,7 @@ from remat_cli.planning.targets.target import Target
 from remat_cli.planning.time_plan import TRIAL_SECONDS, TimePlan
 from remat_cli.rewrite import Rewritten
 from solvers.clock import Clock
+from solvers.placement.memory import MemoryModel
 from solvers.plan import Plan
 from solvers.problem import Limits, Problem, Progress, Solver
 from solvers.registry import METHODS
@@ -76,6 +77,7 @@ class PlanRequest:
     `by_memory`: whether the solver makes memory least, and not cost.
     `leanly`: whether the plan that needs least is wanted, whatever it costs. `leanest`: those found so far. `trials`:
     the models made and run so far, by graph.
+    `memories`: what orders of a problem need, by problem.
     `newest`: the two candidates placed last, which are often asked for again.
     `later_runs`: whether memory is predicted for the later runs of a default session, which hold outputs from the
     beginning.
@@ -97,6 +99,7 @@ class PlanRequest:
     leanest: dict[tuple[int, bool, Problem], Candidate] = field(default_factory=dict, compare=False, repr=False)
     newest: list[tuple[Key, Candidate]] = field(default_factory=list, compare=False, repr=False)
     trials: dict[int, tuple[Subject, Trials]] = field(default_factory=dict, compare=False, repr=False)
+    memories: dict[int, tuple[Problem, MemoryModel]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def most(self) -> int:
@@ -124,6 +127,13 @@ class PlanRequest:
     def trials_of(self, subject: Subject) -> Trials:
         """The models of plans of the subject's graph: each is made and run once for a request and all that it asks."""
         return self.trials.setdefault(id(subject.graph), (subject, Trials(self.target)))[1]
+
+    def memory(self, subject: Subject) -> MemoryModel:
+        """What orders of the subject need; how much room there is, the caller says."""
+        problem = subject.problem
+        if id(problem) not in self.memories:
+            self.memories[id(problem)] = problem, self.target.memory(self.target.in_units(problem), 0)
+        return self.memories[id(problem)][1]
 
     def ask(self, subject: Subject, budget: int, limits: Limits, reordered: bool) -> Answer:
         """The method's answer, with every size as the allocator takes it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from remat_cli.model.sessions import STRICT
@@ -10,9 +11,9 @@ from remat_cli.planning.targets.target import Target, arena_if_uncapped
 from remat_cli.rewrite import Rewritten
 from solvers.clock import Clock
 from solvers.placement.largest import Placement
-from solvers.placement.lifetimes import requests
+from solvers.placement.lifetimes import Lifetime, requests
 from solvers.placement.memory import MemoryModel, PlannedBlock
-from solvers.placement.placed import holds, placement_of
+from solvers.placement.placed import holds, placement
 from solvers.problem import Problem
 
 PACKING_ROUNDS = 1  # a plan that needs more packing rounds is asked to need less
@@ -26,27 +27,28 @@ class PlannedTarget(Target):
     def footprint(
         self, model: Rewritten, aside: int, budget: int | None = None, clock: Clock | None = None
     ) -> Footprint:
-        prediction = model.prediction
-        fixed = prediction.problem.resident + aside
+        fixed, lifetimes = model.prediction.problem.resident + aside, _lifetimes(model)
         room = 0 if budget is None else max(0, budget - fixed)
-        return _footprint(
-            model, aside, placement_of(prediction.problem, prediction.strict, clock, PACKING_ROUNDS, room)
-        )
+        return _footprint(model, fixed, lifetimes, placement(lifetimes, clock, PACKING_ROUNDS, room))
 
     def as_recorded(self, model: Rewritten, aside: int, placement: Placement) -> Footprint | None:
-        lifetimes = requests(model.prediction.problem, model.prediction.strict).lifetimes
-        return _footprint(model, aside, placement) if holds(lifetimes, placement) else None
+        fixed, lifetimes = model.prediction.problem.resident + aside, _lifetimes(model)
+        return _footprint(model, fixed, lifetimes, placement) if holds(lifetimes, placement) else None
 
     def memory(self, problem: Problem, room: int) -> MemoryModel:
         return PlannedBlock(problem, room)
 
 
-def _footprint(model: Rewritten, aside: int, placement: Placement) -> Footprint:
+def _lifetimes(model: Rewritten) -> tuple[Lifetime, ...]:
+    return requests(model.prediction.problem, model.prediction.strict).lifetimes
+
+
+def _footprint(model: Rewritten, fixed: int, lifetimes: Sequence[Lifetime], placement: Placement) -> Footprint:
     promise = replace(
         model.promise,
         live=model.promise.strict,
         block=placement.block,
-        arena=model.prediction.problem.resident + aside + placement.block,
-        default_arena=arena_if_uncapped(model.prediction),
+        arena=fixed + placement.block,
+        default_arena=arena_if_uncapped(model.prediction.problem.resident, lifetimes),
     )
     return Footprint(promise, placement)

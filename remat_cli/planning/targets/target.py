@@ -7,7 +7,7 @@ it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import onnx
@@ -28,13 +28,12 @@ from remat_cli.planning.subjects.optimized import written_out
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate, Footprint
 from remat_cli.rewrite import Rewritten, additions, original, promise_as_is, rewrite
-from remat_cli.rewrite.predict import Prediction
 from remat_cli.runtime.optimized import SAYS
 from solvers.clock import Clock
 from solvers.orders.bounds import peak_bound
 from solvers.placement.growing import grown
 from solvers.placement.largest import Placement
-from solvers.placement.lifetimes import requests
+from solvers.placement.lifetimes import Lifetime
 from solvers.placement.memory import MemoryModel
 from solvers.plan import Plan
 from solvers.problem import Node, Problem
@@ -290,10 +289,9 @@ def in_units(problem: Problem, unit: int) -> Problem:
     return replace(problem, nodes=nodes, sizes=tuple(map(whole, problem.sizes)))
 
 
-def arena_if_uncapped(prediction: Prediction) -> int:
+def arena_if_uncapped(resident: int, lifetimes: Iterable[Lifetime]) -> int:
     """The bytes that the runtime's own arena holds in the strict session."""
-    lifetimes = requests(prediction.problem, prediction.strict).lifetimes
-    return prediction.problem.resident + grown((life.start, life.end, life.bytes) for life in lifetimes)
+    return resident + grown((life.start, life.end, life.bytes) for life in lifetimes)
 
 
 def _others_may_run(graph: Graph, costs: Costs | None) -> bool:

@@ -16,7 +16,7 @@ from solvers._loops import search_canonical
 from solvers.clock import Clock
 from solvers.placement.canonical import FITS, UNKNOWN
 from solvers.placement.largest import largest_first
-from solvers.placement.lifetimes import ALIGNMENT, Lifetime
+from solvers.placement.lifetimes import ALIGNMENT, Lifetime, columns
 from solvers.placement.packing import Packing, _Units, pack
 
 DATA = Path(__file__).parents[2] / "data" / "packing"
@@ -114,7 +114,7 @@ def test_without_time_there_is_still_an_answer() -> None:
 
 
 def test_a_search_ends_when_it_is_told() -> None:
-    units = _Units(published("F"), 1024, Clock())
+    units = _Units(columns(published("F")), 1024, Clock())
     rank, offsets = np.arange(len(units.size)), np.zeros(len(units.size), np.int64)
     assert search_canonical(units.case, rank, 1 << 40, 1 << 40, offsets, np.zeros(1, np.int64))[0] == FITS
     how, looked = search_canonical(units.case, rank, 1 << 40, 1 << 40, offsets, np.ones(1, np.int64))

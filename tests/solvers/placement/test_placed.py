@@ -6,11 +6,14 @@ import random
 
 import pytest
 
-from solvers.placement.lifetimes import Lifetime, requests
+from solvers.placement.lifetimes import Lifetime, Requested, columns, requests
 from solvers.placement.placed import placement_of
+from solvers.plan import lower
 from solvers.problem import Node, Problem
 from solvers.schedule import baseline
 from solvers.simulate import simulate
+from tests.oracle.problems import hasty_order
+from tests.oracle.problems import random_problem as any_problem
 from tests.solvers.random_problems import random_problem
 
 
@@ -21,6 +24,18 @@ def test_live_bytes_are_the_simulated_peak(seed: int) -> None:
     lifetimes = requests(problem, plan).lifetimes
     held = [sum(x.bytes for x in lifetimes if x.start <= t < x.end) for t in range(len(lifetimes))]
     assert max(held, default=0) == simulate(problem, plan).peak - problem.resident
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_what_an_order_requests_is_what_its_plan_does(seed: int) -> None:
+    source = random.Random(seed)
+    problem = any_problem(source, 12)
+    requested = Requested(problem)
+    for _ in range(3):
+        order = hasty_order(source, problem, 5)
+        witness = columns(requests(problem, lower(problem, order)).lifetimes)
+        for found, wanted in zip(requested.by(order), witness, strict=True):
+            assert found.tolist() == wanted.tolist()
 
 
 def test_allocations_in_the_order_of_the_runtime() -> None:

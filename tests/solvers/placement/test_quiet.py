@@ -29,7 +29,7 @@ def test_the_same_computes_within_the_same_room(seed: int) -> None:
     problem = random_problem(source, 12)
     order = random_order(source, problem, 4)
     room = simulate(problem, lower(problem, order)).peak - problem.resident
-    for found, _ in zip(quieter(problem, order, room, seed, Clock()), range(4), strict=False):
+    for found, _ in zip(quieter(PlannedBlock(problem, room), order, seed, Clock()), range(4), strict=False):
         outcome = simulate(problem, lower(problem, found))
         assert outcome.peak <= problem.resident + room
         assert Counter(found) <= Counter(order)
