@@ -48,6 +48,7 @@ Path = tuple[int, ...]
 # For each loop arguments that it takes; arrays that it writes; arrays that may have any length.
 GOOD: dict[str, tuple[tuple[Any, ...], set[int], set[Path]]] = {
     "memory_of": ((ARRAYS, ORDER), set(), {(1,)}),
+    "blocks_taken": ((ARRAYS, ORDER), set(), {(1,)}),
     "trim": ((ARRAYS, ORDER), set(), {(1,)}),
     "walk_through": ((ENDED, 9, SCORING, ints(0, 0, 0, 0, 1, 1), False, CALM), set(), {(2, 3)}),
     "follow_traces": (
@@ -229,6 +230,7 @@ def test_what_names_what_there_is_not_is_refused(name: str, at: Path, other: Any
 
 @pytest.mark.parametrize("order", [ints(5), ints(-1), ints(0, 1, 2, 3, 1 << 62), ints(1, 0, 2, 3, 4), ints()])
 def test_what_judges_orders_says_that_one_cannot_run(order: Any) -> None:
+    assert all(len(part) == 0 for part in _loops.blocks_taken(ARRAYS, order))
     assert len(_loops.memory_of(ARRAYS, order)) == 0
     assert _loops.above(ARRAYS, order, 9) == _loops.held_later(ARRAYS, order) == -1
 
