@@ -19,6 +19,7 @@ from remat_cli.torch.reading import (
     NotUnderstood,
     bytes_kept,
     bytes_of,
+    bytes_of_sum,
     chooses,
     has_effect,
     is_plain,
@@ -163,14 +164,15 @@ def _find_buffers(joint: Joint) -> None:
             seen = (buffer for argument in node.all_input_nodes for buffer in joint.buffers[argument])
             joint.buffers[node] = tuple(dict.fromkeys(seen))
             continue
-        for key, size in found.items():
+        for place, (key, size) in enumerate(found.items()):
             if key in known:
                 continue
-            if is_sparse(value) and not fixed:
-                raise NotUnderstood(f"the size of '{node.name}', which is sparse, depends on the values in it")
             maker = joint.parts.get(node, node)
-            source = joint.buffers.get(next(iter(node.args), None), ())
-            size = bytes_kept(node, size, [buffer.size for buffer in source])
+            given = [[buffer.size for buffer in joint.buffers.get(argument, ())] for argument in node.args[:2]]
+            if is_sparse(value) and not fixed:
+                size = bytes_of_sum(node, place, given)
+            else:
+                size = bytes_kept(node, size, next(iter(given), []), place)
             known[key] = Buffer(None if fixed else maker, bytes_of(size, node.name), size)
             if fixed:
                 joint.resident.append(known[key])

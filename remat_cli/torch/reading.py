@@ -37,6 +37,7 @@ SPARSE_PARTS = {
 _aten = torch.ops.aten
 REDUCED_IN_PLACE = {_aten.mse_loss, _aten.smooth_l1_loss, _aten.soft_margin_loss, _aten.binary_cross_entropy}
 MADE_LIKE_INPUT = {_aten.im2col, _aten.col2im}
+BAGS = {_aten._embedding_bag, _aten._embedding_bag_forward_only}
 WRITTEN_IN_A_COPY = {_aten.copy, _aten.slice_scatter, _aten.select_scatter, _aten.diagonal_scatter}
 _meet = torch.ops._c10d_functional
 OF_ONE_SIZE = {_meet.all_reduce, _meet.all_gather_into_tensor, _meet.reduce_scatter_tensor, _meet.broadcast}
@@ -83,14 +84,19 @@ def is_sparse(value: Any) -> bool:
     return any(tensor.layout in SPARSE_PARTS for tensor in tensors_of(value))
 
 
-def bytes_kept(node: fx.Node, size: Any, source: Sequence[Any]) -> Any:
-    """The bytes of a storage that the op makes. `source`: those of the storages that its first argument is in.
+def bytes_kept(node: fx.Node, size: Any, source: Sequence[Any], place: int = 0) -> Any:
+    """The bytes of a storage that the op makes. `source`: those of the storages that its first argument is in. `place`:
+    which of the op's storages it is.
 
     Some losses compute each element's into the memory of their result, and reduce it there: the one number that is left
     keeps all of it. `fold` and `unfold` take memory as large as their input's, and then give it the shape of their
-    result. What writes into a part of a view makes a copy of all the memory that the view is of.
+    result. What writes into a part of a view makes a copy of all the memory that the view is of. On a CPU the bags of
+    rows, where they are listed, are in memory for one number more.
     """
     packet = getattr(node.target, "overloadpacket", None)
+    if packet in BAGS and place == 1:
+        bags = node.meta["val"][1]
+        return size + bags.element_size() if bags.device.type == "cpu" and bytes_of(size) else size
     if packet in WRITTEN_IN_A_COPY:
         return functools.reduce(torch.sym_max, source, size)
     if packet in MADE_LIKE_INPUT:
@@ -101,6 +107,15 @@ def bytes_kept(node: fx.Node, size: Any, source: Sequence[Any]) -> Any:
     first, second = (node.args[place].meta["val"] for place in (0, 1))
     elements = math.prod(torch.broadcast_shapes(first.shape, second.shape))
     return elements * node.meta["val"].element_size()
+
+
+def bytes_of_sum(node: fx.Node, place: int, given: Sequence[Sequence[Any]]) -> Any:
+    """The bytes of a part of a sum of two sparse tensors, which has room for the rows of both. `given`: the bytes of
+    their parts. How many rows other sparse results have depends on the values in a tensor."""
+    if node.target is _aten.add.Tensor and node.meta["val"].layout is torch.sparse_coo and set(map(len, given)) == {2}:
+        first, second = given
+        return first[place] + second[place]
+    raise NotUnderstood(f"the size of '{node.name}', which is sparse, depends on the values in it")
 
 
 def bytes_of(size: Any, name: str = "") -> int:

@@ -46,7 +46,12 @@ def tell_of_skipped(backend: Any) -> None:
 
 def told() -> tuple[str, ...]:
     """All that was said since torch.compile began anew, for any module: torch skips code from then on, whichever module
-    it runs for, and gives no reason again."""
+    it runs for, and gives no reason again. Where it forgot who listens, and no compilation came to a backend since, the
+    reasons that it counted meanwhile are said now."""
+    if _look not in callback_handler.end_callbacks:
+        _told.clear()
+        callback_handler.register_end_callback(_look)
+    _look(None)
     return tuple(_told)
 
 

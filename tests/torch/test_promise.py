@@ -195,3 +195,44 @@ def test_what_a_sparse_gradient_holds_is_foretold() -> None:
     (plan,) = asked.partitioner.plans
     assert plan.found is not None, plan.why
     assert measured(asked, module, run, arguments) == plan.found.outcome.peak
+
+
+class Words(nn.Module):
+    """Rows of a table, read `often`: each reading has a sparse gradient, and these are summed."""
+
+    def __init__(self, often: int) -> None:
+        super().__init__()
+        self.often, self.table, self.head = often, nn.Embedding(30, 16, sparse=True), nn.Linear(16, 8)
+
+    def forward(self, places: torch.Tensor) -> torch.Tensor:
+        return self.head(sum(self.table(places + turn).sin() for turn in range(self.often))).square().mean()
+
+
+class Bags(nn.Module):
+    def __init__(self, mode: str) -> None:
+        super().__init__()
+        self.table, self.head = nn.EmbeddingBag(30, 16, mode=mode), nn.Linear(16, 8)
+
+    def forward(self, places: torch.Tensor) -> torch.Tensor:
+        return self.head(self.table(places)).square().mean()
+
+
+@pytest.mark.parametrize("made", [*map(Bags, ("max", "mean", "sum")), *map(Words, (1, 2))])
+def test_what_tables_of_rows_hold_is_foretold(made: nn.Module) -> None:
+    arguments, asked = (torch.arange(24).reshape(4, 6),), backend("100%")
+    run = torch.compile(made, backend=asked, dynamic=False)
+    other = twin(made)
+    assert step(made, run, arguments).same_bits(step(other, other, arguments))
+    (plan,) = asked.partitioner.plans
+    assert plan.found is not None, plan.why
+    assert measured(asked, made, run, arguments) == plan.found.outcome.peak
+
+
+def test_a_sum_of_three_sparse_gradients_holds_no_more_than_is_foretold() -> None:
+    """How many rows the first sum has, to which the third is added, depends on the rows."""
+    made, arguments, asked = Words(3), (torch.arange(24).reshape(4, 6),), backend("100%")
+    run = torch.compile(made, backend=asked, dynamic=False)
+    step(made, run, arguments)
+    (plan,) = asked.partitioner.plans
+    assert plan.found is not None, plan.why
+    assert measured(asked, made, run, arguments) <= plan.found.outcome.peak

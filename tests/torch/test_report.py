@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,17 @@ def test_what_was_left_to_eager_is_forgotten_when_torch_begins_anew(compiled: nn
     run = torch.compile(network(), backend=backend("100%"))
     run(torch.randn(64, 32)).mean().backward()
     assert not remat_torch.report(run).left
+
+
+def test_the_report_names_what_was_left_to_eager_after_torch_forgot_who_listens(compiled: nn.Module) -> None:
+    """The backend is made before, and torch comes to it with no graph."""
+    asked = backend("100%")
+    torch._dynamo.reset()
+    run = torch.compile(Recurrent(), backend=asked)
+    run(torch.randn(3, 2, 8)).mean().backward()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RematWarning)
+        assert re.search("leaves (GRU\\(8, 8\\)|the recurrent layer 'inner') to eager", str(remat_torch.report(run)))
 
 
 class SineAgain(torch.autograd.Function):

@@ -16,8 +16,6 @@ from tests.torch.rare_modules import RARE
 from tests.torch.steps import Step, backend, said, step, twin
 from tests.torch.users_modules import CASES, WIDTH, Calls, linear, rows
 
-LEFT_TO_TORCH = {"sum of sparse gradients": "depends on the values in it"}  # case -> what the warning says
-
 
 def loss_of(result: Any) -> torch.Tensor:
     found = [leaf for leaf in pytree.tree_leaves(result) if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
@@ -44,8 +42,7 @@ def test_trains_as_in_eager(name: str, dynamic: bool | None) -> None:
         run = torch.compile(other := twin(module), backend="aot_eager", dynamic=dynamic)
         assert own == trained(calls, run, other)
     left = [words for words in said(heard) if "torch's own partition" in words]
-    assert all(LEFT_TO_TORCH.get(name, "nothing") in words for words in left), left
-    assert left or name not in LEFT_TO_TORCH
+    assert not left
 
 
 def trained(calls: Calls, run: Any, other: nn.Module) -> list[Step]:
