@@ -61,13 +61,8 @@ def gpt2(net: Net, size: TransformerSize = BASE, tokens: Tokens = GPT_TOKENS) ->
 def bert(net: Net, size: TransformerSize = BASE, tokens: Tokens = BERT_TOKENS, classes: int = 0) -> str:
     """A masked language model; with `classes`, a classifier of whole sequences on BERT's pooler. No padding mask."""
     hidden, layers, heads = size.hidden, size.layers, size.heads
-    words = net.weight("embeddings.word_embeddings.weight", (tokens.vocabulary, hidden), std=0.02)
-    places = net.weight("embeddings.position_embeddings.weight", (tokens.positions, hidden), std=0.02)
-    x = embed(net, words, places, tokens)
-    kinds = net.weight("embeddings.token_type_embeddings.weight", (2, hidden), std=0.02)
-    first = net.constant("embeddings.token_type", np.array(0, np.int64))
-    x = net.add(x, net.op("Gather", [kinds, first], "embeddings.token_type_embeddings", (hidden,)), "embeddings.sum")
-    x = net.dropout(net.layer_norm(x, "embeddings.LayerNorm", 1e-12), "embeddings.drop")
+    words, x = _embeddings(net, tokens, hidden)
+    x = net.dropout(x, "embeddings.drop")
     for number in range(layers):
         name = f"encoder.layer.{number}"
         parts = [net.dense(x, f"{name}.attention.self.{part}", hidden, 0.02) for part in PARTS]
@@ -124,6 +119,17 @@ def embed(net: Net, words: str, places: str, tokens: Tokens) -> str:
     return net.add(net.op("Gather", [words, ids], "tokens", (batch, seq, hidden)), places, "embedded")
 
 
+def _embeddings(net: Net, tokens: Tokens, width: int) -> tuple[str, str]:
+    """BERT's: the words' weight, and the sum of words, positions and the first of two kinds of sentences."""
+    words = net.weight("embeddings.word_embeddings.weight", (tokens.vocabulary, width), std=0.02)
+    places = net.weight("embeddings.position_embeddings.weight", (tokens.positions, width), std=0.02)
+    x = embed(net, words, places, tokens)
+    kinds = net.weight("embeddings.token_type_embeddings.weight", (2, width), std=0.02)
+    first = net.constant("embeddings.token_type", np.array(0, np.int64))
+    x = net.add(x, net.op("Gather", [kinds, first], "embeddings.token_type_embeddings", (width,)), "embeddings.sum")
+    return words, net.layer_norm(x, "embeddings.LayerNorm", 1e-12)
+
+
 def _split(net: Net, x: str, name: str, hidden: int) -> tuple[str, str, str]:
     batch, seq, _ = net.shapes[x]
     query, key, value = (f"{name}.{part}" for part in PARTS)
@@ -177,13 +183,7 @@ TOKENS = Tokens(vocabulary=30000)
 
 def albert(net: Net, size: TransformerSize = BASE, tokens: Tokens = TOKENS, embedding: int = 128) -> str:
     """A masked language model, without padding mask."""
-    words = net.weight("embeddings.word_embeddings.weight", (tokens.vocabulary, embedding), std=0.02)
-    places = net.weight("embeddings.position_embeddings.weight", (tokens.positions, embedding), std=0.02)
-    x = embed(net, words, places, tokens)
-    kinds = net.weight("embeddings.token_type_embeddings.weight", (2, embedding), std=0.02)
-    first = net.constant("embeddings.token_type", np.array(0, np.int64))
-    x = net.add(x, net.op("Gather", [kinds, first], "embeddings.token_type_embeddings", (embedding,)), "embeddings.sum")
-    x = net.layer_norm(x, "embeddings.LayerNorm", 1e-12)
+    words, x = _embeddings(net, tokens, embedding)
     x = net.dense(x, "encoder.embedding_hidden_mapping_in", size.hidden, 0.02)
     for number in range(size.layers):
         x = _layer(net, x, f"encoder.layer.{number}", size.hidden, size.heads)
