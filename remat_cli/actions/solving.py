@@ -225,19 +225,23 @@ def _share_allowed(subject: Subject, most: float | None) -> float | None:
 
 
 def best_by_now(question: Question, known: SoFar, limits: Limits) -> Answer | None:
-    """The answer that a search would give if it ended now."""
+    """The answer that a search would give if it ended now; the answer itself, if that comes meanwhile."""
     if known.found is not None or (known.refused is not None and known.plan is None):
         return known.found or known.refused
-    latest = None if known.order is None else _as_it_runs(*known.order, question, limits)
+    latest = None if known.order is None else _as_it_runs(*known.order, question, limits, known.plan)
+    if known.found is not None:
+        return known.found
     plans = [one for one in (latest and known.worded(latest), known.plan) if one is not None and question.allows(one)]
     return min(plans, key=question.worth, default=None)
 
 
-def _as_it_runs(subject: Subject, progress: Progress, question: Question, limits: Limits) -> Answer | None:
-    """The order as an answer, if that fits as it really runs."""
+def _as_it_runs(
+    subject: Subject, progress: Progress, question: Question, limits: Limits, stands: Answer | None
+) -> Answer | None:
+    """The order as an answer, if that fits as it really runs. It gets no places if the plan that stands is as good."""
     request = _request(subject, budget_of(subject, question), question, limits, SoFar(watched=True))
     candidate = candidate_so_far(foreseen(request), progress)
-    if candidate is None:
+    if candidate is None or (stands is not None and question.minimize == "cost" and stands.cost <= candidate.cost):
         return None
     found = request.answer_of(candidate, progress.seconds, cut=True)
     return found if subject.graph is None else tried_alone(request, found)
