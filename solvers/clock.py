@@ -19,9 +19,9 @@ from time import monotonic
 FOREVER_SECONDS = 1e9
 USUAL_SECONDS = 60.0  # where nothing is said
 ITERATION_MOVES = 250  # moves that take about as long as an iteration of the simplex method in a search tree
-LINEAR_MOVES, LINEAR_SIZE = 8, 300  # as one on a linear program alone: so many, and one for so many rows and columns
-BEGUN_MOVES = 2  # as each of these when it is solved anew
-COLUMN_MOVES = 15  # as posing a column of a program
+LINEAR_MOVES, LINEAR_SIZE = 5, 400  # as one on a linear program alone: so many, and one for so many rows and columns
+BEGUN_MOVES = 1  # as each of these when it is solved anew
+COLUMN_MOVES = 4  # as posing a column of a program
 NODE_MOVES = 1000  # as a node of a search tree
 STATE_MOVES = 20  # as a state of a search through what can be held
 WALKED_MOVES = 1  # as a compute of an eviction walk, or one of what it reads
@@ -117,6 +117,10 @@ class Clock:
     def nodes(self) -> int | None:
         """How many nodes of a tree there is work left for, if it is limited."""
         return None if self.most is None else max(1, (self.most - self.work.spent) // NODE_MOVES)
+
+    def iterations(self) -> int | None:
+        """How many of the simplex method there is work left for, if it is limited."""
+        return None if self.most is None else max(1, (self.most - self.work.spent) // ITERATION_MOVES)
 
     def states(self) -> int | None:
         """How many states there is work left to look at, if it is limited."""

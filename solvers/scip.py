@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 import threading
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import monotonic, thread_time
 
-from pyscipopt import LP, SCIP_LPPARAM, SCIP_PARAMSETTING, SCIP_STAGE, Model
+from pyscipopt import LP, SCIP_HEURTIMING, SCIP_LPPARAM, SCIP_PARAMSETTING, SCIP_RESULT, SCIP_STAGE, Heur, Model
 from pyscipopt.scip import Expr, ExprCons, Term
 
 from solvers.clock import ITERATION_MOVES, Clock
@@ -61,6 +62,7 @@ class Settings:
     gap: float = 0.0
     seed: int = 0
     nodes: int | None = None  # of the search tree
+    iterations: int | None = None  # of the simplex method, after which it pauses
     enough: float | None = None  # stop once the bound has come this far
     emphasis: str = ""  # "" or "aggressive" or "fast" or "off": how hard its own heuristics try
     memory_mb: int = 1500
@@ -81,43 +83,109 @@ class ProgramAnswer:
     work: int = 0  # iterations of the simplex method: time spent, in a measure that does not depend on the machine
 
 
+_LOOKS = SCIP_HEURTIMING.BEFORENODE | SCIP_HEURTIMING.DURINGLPLOOP | SCIP_HEURTIMING.AFTERLPNODE
+
+
+class _Pauses(Heur):  # type: ignore[misc]  # pyscipopt has no types
+    """Holds a solve between two linear programs, where it has made as many iterations as may be: it goes on from just
+    there. SCIP calls it as a heuristic, in the solve's own thread."""
+
+    def __init__(self) -> None:
+        self.stopped, self._go = threading.Event(), threading.Event()
+        self.most: int | None = None
+        self.paused = self._left = False
+        self.seconds = self._before = 0.0
+
+    def optimize(self, model: Model) -> None:
+        self._before = self.seconds
+        model.optimizeNogil()
+        self._stop()
+
+    def heurexec(self, heurtiming: int, nodeinfeasible: bool) -> dict[str, object]:
+        while self.most is not None and self.model.getNLPIterations() >= self.most and not self._left:
+            self.paused = True
+            self._stop()
+            self._go.wait()
+            self._go.clear()
+        if self._left:
+            self.model.interruptSolve()
+        return {"result": SCIP_RESULT.DIDNOTRUN}
+
+    def _stop(self) -> None:
+        self.seconds = self._before + thread_time()  # all that this thread has done
+        self.stopped.set()
+
+    def go_on(self) -> None:
+        self.paused = False
+        self.stopped.clear()
+        self._go.set()
+
+    def leave(self) -> None:
+        """Nobody waits for it any more."""
+        self._left = True
+        self._go.set()
+
+
 class Solving:
     """A solve that runs in a thread of its own, outside Python's lock, so that compiled code can run beside it.
 
-    One that came to its limit of nodes can go on from there.
+    One that has paused, or came to its limit of nodes, can go on from there.
     """
 
     def __init__(
         self, program: Program, settings: Settings, starts: Sequence[Sequence[float]] = (), relaxed: bool = False
     ) -> None:
         self._clock = settings.clock
-        self.seconds = 0.0
-        self.iterations = 0  # of the simplex method so far
+        self.iterations = self.nodes = 0  # of the simplex method and of the tree so far
+        self._pauses = _Pauses()
+        weakref.finalize(self, self._pauses.leave).atexit = False
         self._model, self._variables = _build(program, settings, relaxed)
+        if settings.iterations is not None:
+            self._model.includeHeur(self._pauses, "pauses", "", "P", priority=1 << 28, timingmask=_LOOKS)
         for start in starts:
             self._model.addSol(self._solution(start))
-        self._start(self._clock.left())
+        self._start(self._clock.left(), settings.iterations)
 
-    def go_on(self, clock: Clock, nodes: int, enough: float | None, starts: Sequence[Sequence[float]] = ()) -> None:
-        """Search on, up to so many nodes in all; `starts`: solutions found since."""
+    @property
+    def seconds(self) -> float:
+        return self._pauses.seconds
+
+    @property
+    def paused(self) -> bool:
+        """Whether it has yet to come to its limit of nodes."""
+        return self._pauses.paused
+
+    def go_on(
+        self,
+        clock: Clock,
+        nodes: int,
+        enough: float | None,
+        starts: Sequence[Sequence[float]] = (),
+        iterations: int | None = None,
+    ) -> None:
+        """Search on, up to so many nodes in all, or to the next pause; `starts`: solutions found since. What has paused
+        comes to the nodes that it was told of before."""
         self._clock = clock
-        if self._thread.is_alive():  # still where `wait` left it: two threads in one model would prove anything
+        if self._pauses.paused:
+            self._pauses.most = None if iterations is None else self.iterations + iterations
+            self._pauses.go_on()
             return
+        if not self._pauses.stopped.is_set():  # still where `wait` left it: two threads in one model prove anything
+            return
+        self._thread.join()
         for start in starts:
             self._model.trySol(self._solution(start))
         self._model.setParam("limits/totalnodes", nodes)
         if enough is not None:
             self._model.setParam("limits/dual", enough)
-        self._start(self._model.getSolvingTime() + clock.left())
+        self._start(self._model.getSolvingTime() + clock.left(), iterations)
 
-    def _start(self, until: float) -> None:
+    def _start(self, until: float, iterations: int | None) -> None:
         self._model.setParam("limits/time", max(0.01, until))
-        self._thread = threading.Thread(target=self._optimize, daemon=True)
+        self._pauses.most = None if iterations is None else self.iterations + iterations
+        self._pauses.stopped.clear()
+        self._thread = threading.Thread(target=self._pauses.optimize, args=(self._model,), daemon=True)
         self._thread.start()
-
-    def _optimize(self) -> None:
-        self._model.optimizeNogil()
-        self.seconds += thread_time()  # all that this thread has done
 
     def _solution(self, values: Sequence[float]) -> object:
         solution = self._model.createOrigSol()
@@ -127,28 +195,30 @@ class Solving:
         return solution
 
     def running(self) -> bool:
-        alive = self._thread.is_alive()
-        if alive and self._model.getStage() == SCIP_STAGE.SOLVING:
+        runs = not self._pauses.stopped.is_set()
+        if runs and self._model.getStage() == SCIP_STAGE.SOLVING:
             self._clock.work.see(ITERATION_MOVES * (self._model.getNLPIterations() - self.iterations))
-        return alive
+        return runs
 
     def wait(self) -> ProgramAnswer:
         """The answer, as soon as there is one, or what there is when the clock interrupts."""
         while self.running() and not self._clock.interrupts():
-            self._thread.join(0.02)
+            self._pauses.stopped.wait(0.02)
         self._clock.work.see(0)
         until = monotonic() + _PATIENCE
-        while self._thread.is_alive() and monotonic() < until:
+        while not self._pauses.stopped.is_set() and monotonic() < until:
             if self._model.getStage() in (SCIP_STAGE.PRESOLVING, SCIP_STAGE.SOLVING):  # elsewhere SCIP will not hear it
                 self._model.interruptSolve()
-            self._thread.join(0.02)
-        if self._thread.is_alive():  # deep in one linear program, which does not look up; it dies with the process
-            return ProgramAnswer(Status.UNKNOWN, None, None, -INFINITY, 0, self.seconds)
+            self._pauses.stopped.wait(0.02)
+        if (
+            not self._pauses.stopped.is_set()
+        ):  # deep in a linear program, which does not look up; it dies with the process
+            return ProgramAnswer(Status.UNKNOWN, None, None, -INFINITY, self.nodes, self.seconds, self.iterations)
         return self._answer()
 
     def _answer(self) -> ProgramAnswer:
         model, status = self._model, self._model.getStatus()
-        self.iterations = model.getNLPIterations()
+        self.iterations, self.nodes = model.getNLPIterations(), model.getNTotalNodes()
         values = None
         if model.getNSols() > 0:
             best = model.getBestSol()
@@ -160,7 +230,7 @@ class Solving:
             values=values,
             cost=None if values is None else model.getObjVal(),
             bound=_safe(_finite(model, model.getDualbound()), len(self._variables)),
-            nodes=model.getNTotalNodes(),
+            nodes=self.nodes,
             work=self.iterations,
             seconds=self.seconds,
         )

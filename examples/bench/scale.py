@@ -101,7 +101,7 @@ def steps_of(small: Problem, budget: int) -> dict[str, Callable[[], object]]:
         "measure": lambda: memory_of(arrays, order),
         "cuts": lambda: build_cuts(ended, budget, windows, free, 1.0),
         "project": lambda: project(cuts, order.tolist()),
-        "cuts of any order": lambda: search._pose_at(search.windows, (), Clock()),
+        "cuts of any order": lambda: search._pose_at(search.windows, ()),
         "reorder": lambda: reorder(small, budget),
         "lower": lambda: lower(small, order),
         "simulate": lambda: simulate(small, plan),

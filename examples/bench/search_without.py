@@ -32,8 +32,8 @@ PARTS: dict[str, Callable[[], None]] = {
     "wide ops last": _values(walking, orders_with_wide_last=lambda *_: iter(())),
     "reordering": _values(walking, reorder=lambda local, order, *_: list(order)),
     "beginning afresh": _values(annealing, _USUAL=float("inf")),
-    "moments": _values(BoundSearch, begin=lambda self: setattr(self, "begun", True)),
-    "choice of pivots": _values(BoundSearch, _choose=lambda *_: None),
+    "moments": _values(BoundSearch, begin=lambda self, _: setattr(self, "begun", True)),
+    "choice of pivots": _values(BoundSearch, _choose=lambda *_: iter(())),
 }
 
 

@@ -36,3 +36,29 @@ def test_a_solve_left_while_it_runs_is_never_begun_a_second_time_beside_itself(m
         solving.go_on(Clock(1e9), nodes=1 << 30, enough=None)
     assert answer.cost == pytest.approx(plain.cost)
     assert answer.bound == pytest.approx(plain.bound)
+
+
+def test_a_solve_that_pauses_comes_to_what_one_comes_to_that_does_not() -> None:
+    program = knapsacks()
+    plain = scip.solve(program, scip.Settings(clock=Clock(1e9)))
+    solving = scip.Solving(program, scip.Settings(clock=Clock(1e9), iterations=50))
+    answers = [solving.wait()]
+    while solving.paused:
+        before = solving.iterations
+        solving.go_on(Clock(1e9), nodes=0, enough=None, iterations=50)
+        answers.append(solving.wait())
+        assert solving.iterations > before
+    assert len(answers) > 5
+    assert sorted(answer.bound for answer in answers) == [answer.bound for answer in answers]
+    assert (answers[-1].cost, answers[-1].work, answers[-1].nodes) == (plain.cost, plain.work, plain.nodes)
+
+
+def test_a_solve_that_pauses_ends_with_whoever_began_it() -> None:
+    solving = scip.Solving(knapsacks(), scip.Settings(clock=Clock(1e9), iterations=50))
+    solving.wait()
+    thread = solving._thread
+    assert solving.paused
+    assert thread.is_alive()
+    del solving
+    thread.join(60.0)
+    assert not thread.is_alive()

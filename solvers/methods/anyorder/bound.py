@@ -1,32 +1,32 @@
-"""A bound of every schedule, whatever the order of its first computes: a search that continues from slice to slice.
+"""A bound of every schedule, whatever the order of its first computes: a search that stops where its work ends, and
+goes on from there.
 
 A relaxation is posed at a few pivots on a heavy path, and SCIP raises its bound. Where its answer would not fit, pivots
 are added, or rows for peaks at nodes off the path, lazily. After the first round all begins anew where the linear
 relaxation says more at other pivots.
 
 Invariant: `bound` only rises, and holds for every legal order that fits; `infeasible` proves that no order fits. Counts
-decide the next step, never seconds: without a time-out the same slices give the same bounds.
+decide what is next, never seconds, and however the work is divided, without a time-out all of it gives the same bounds.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from math import isfinite
 
 import numpy as np
 
 from solvers import scip
-from solvers.clock import ITERATION_MOVES, Clock
+from solvers.clock import Clock
 from solvers.methods.anyorder.moments import WithMoments, as_it_is, with_moments
 from solvers.methods.anyorder.pivots import PivotChoice
 from solvers.methods.anyorder.unit_chain import reversal_bound
 from solvers.methods.anyorder.windows import heaviest_path, windows_of
 from solvers.methods.exact.cuts import build_cuts, expand_cuts, select_small_values
 from solvers.methods.exact.grouped import GroupedProgram, Windows
-from solvers.methods.exact.projection import project
-from solvers.methods.exact.relaxation import ADDED, first_boundaries, tree
+from solvers.methods.exact.relaxation import ADDED, Relaxation, first_boundaries
 from solvers.methods.exact.tracing import estimate, tighten
 from solvers.orders.arrays import Ints, arrays_of
 from solvers.orders.bounds import PossibleCosts, list_needs
@@ -38,13 +38,13 @@ from solvers.problem import Grounds, Limits, Problem, Status
 _COUNTED = 4
 _WEIGHED = 100_000  # columns of the relaxations, all together, in which other pivots are tried
 _WIDE = 8_000  # columns of one of them, at most
-_SQUARED = 1500  # columns, squared, for an iteration of a first round, but two for each column at most
+_BUILT = 3  # columns posed in the time in which SCIP is given one
 
 
 class BoundSearch:
-    """One search for a bound; each call of `go` runs one round. `known`: a schedule that fits. `order`: the one that
-    the relaxation's last answer suggests, legal but perhaps over budget. `done`: the bound cannot be raised further.
-    `seconds`: on processors, of SCIP's threads."""
+    """One search for a bound, by a series of relaxations. `known`: a schedule that fits. `order`: the one that the last
+    round's answer suggests, legal but perhaps over budget. `done`: the bound cannot be raised further. `seconds`: on
+    processors, of SCIP's threads."""
 
     NAME = "bound over all orders"
 
@@ -57,21 +57,22 @@ class BoundSearch:
         self.known = known
         self.order: list[int] | None = None
         self.infeasible = self.done = False
-        self.columns = 0
         self.seconds = 0.0
         self.effort = 1
         self.chosen, self.weighed = False, 0  # whether other pivots were tried, and the columns that this took
-        self.grouped: GroupedProgram | None = None
-        self.solving: scip.Solving | None = None
-        self.nodes = 0
+        self.relaxation: Relaxation | None = None
+        self.limits = Limits()
+        self.enough: float | None = None
         self.begun = False  # whether moments were looked for, which takes long in large graphs
         self._look_in(as_it_is(problem))
         self.grounds = self._where()
+        self.work = self._work()
 
-    def begin(self) -> None:
+    def begin(self, clock: Clock) -> None:
         """Put moments in."""
         self.begun = True
-        self._look_in(with_moments(self.given, self.budget))
+        self._look_in(with_moments(self.given, self.budget, clock))
+        clock.spend(columns=len(self.problem.nodes))  # which is not much less to look at
 
     def _look_in(self, moments: WithMoments) -> None:
         self.moments, self.problem = moments, moments.problem
@@ -108,111 +109,111 @@ class BoundSearch:
         return windows_of(self.ended, self.writer, [path[place] for place in middle])
 
     def go(self, limits: Limits, enough: float | None = None) -> None:
-        """One round: search the relaxation until the bound is enough, then refine it where its answer does not fit."""
-        self.prepare(limits)
-        answer = self._relax(limits, enough)
+        """Search until the work of this clock is done, to the end of a round at most; `enough`: a bound to stop at."""
+        self.limits, self.enough, rounds = limits, enough, self.rounds
+        for _ in self.work:
+            if self.rounds > rounds or limits.clock.worn() or limits.clock.interrupts():
+                return
+
+    def _work(self) -> Iterator[None]:
+        """Round after round: search the relaxation until the bound is enough, then refine it where its answer does not
+        fit. Pauses wherever it can go on."""
+        if not self.begun:
+            self.begin(self.limits.clock)
+            yield
+        while not self.done:
+            if self.rounds and not self.chosen:
+                self.chosen = True
+                yield from self._choose()
+            if self.relaxation is None:
+                grouped = self._pose_at(self.windows, self._peaks())
+                tighten(grouped, self.limits.clock)
+                self.limits.clock.spend(columns=_BUILT * len(grouped.program.costs))
+                self.relaxation = Relaxation(grouped)
+                yield
+            answer = self._relax(self.relaxation)
+            while self.relaxation.paused:
+                yield
+                answer = self._relax(self.relaxation)
+            self._end_round(answer)
+            yield
+
+    def _choose(self) -> Iterator[None]:
+        """Begin anew with other pivots if the linear relaxation costs more there."""
+
+        def weigh(pivots: tuple[int, ...]) -> float | None:
+            clock = self.limits.clock
+            if self.weighed > _WEIGHED or clock.interrupts():
+                return None
+            grouped = self._pose_at(windows_of(self.ended, self.writer, pivots), ())
+            columns = len(grouped.program.costs)
+            self.weighed += columns
+            if columns > _WIDE:
+                return None
+            return (estimate(grouped, clock) + grouped.program.offset) * self.costs.scale
+
+        memory = memory_of(self.arrays, np.arange(len(self.problem.nodes), dtype=np.int64)).tolist()
+        choice = PivotChoice(self.problem, weigh, self.costs.total)
+        needs = list_needs(self.problem)
+        pivots = yield from choice.run(self.windows.pivots, memory, needs, self.budget, list(self.moments.beside))
+        if pivots and pivots != self.windows.pivots:
+            self.windows, self.peaks = windows_of(self.ended, self.writer, pivots), set()
+            self.relaxation, self.effort = None, 1
+
+    def _relax(self, relaxation: Relaxation) -> scip.ProgramAnswer:
+        """As far as the work goes."""
+        clock, left = self.limits.clock, self.limits.clock.iterations()
+        settings = scip.Settings(
+            verbose=self.limits.verbose,
+            clock=clock,
+            gap=self.limits.gap / 4,
+            seed=self.limits.seed,
+            enough=None if self.enough is None else self.enough / self.costs.scale,
+            iterations=left,
+        )
+        known = None if self.known is None or relaxation.paused else self.moments.put_in(self.known)
+        seconds, iterations = relaxation.seconds, relaxation.work
+        answer = relaxation.search(settings, self.effort, known).wait()
+        relaxation.take(answer, self.costs.scale)
+        self.seconds += relaxation.seconds - seconds
+        clock.spend(iterations=relaxation.work - iterations)
+        self._raise(answer.bound * self.costs.scale)
+        return answer
+
+    def _end_round(self, answer: scip.ProgramAnswer) -> None:
         if answer.status is Status.INFEASIBLE:
             self.infeasible = self.done = True
             self.grounds = self._where()
             return
-        self._raise(answer.bound * self.costs.scale)
         self.rounds += 1
         if self.rounds == _COUNTED and self.counted is not None:
             self.bound = max(self.bound, self.counted)
         if answer.values is None:
             self.effort *= 2
-            return
-        self._refine(answer)
-
-    def prepare(self, limits: Limits) -> None:
-        """Pose the relaxation of the next round, which takes little time beside its search."""
-        if not self.begun:
-            self.begin()
-        if self.rounds and not self.chosen:
-            self.chosen = True
-            self._choose(limits)
-        if self.grouped is None:
-            self.grouped = self._pose_at(self.windows, self._peaks(), limits.clock)
-            self.columns, self.nodes = len(self.grouped.program.costs), 0
-
-    @property
-    def prepared(self) -> bool:
-        return self.grouped is not None
-
-    def expected(self) -> int:
-        """Moves that the round to come takes, as far as its size tells; rather too few, since its order leads far."""
-        return ITERATION_MOVES * min(self.columns**2 // _SQUARED, 2 * self.columns)
-
-    def _choose(self, limits: Limits) -> None:
-        """Begin anew with other pivots if the linear relaxation costs more there."""
-
-        def weigh(pivots: tuple[int, ...]) -> float | None:
-            if self.weighed > _WEIGHED or limits.clock.over():
-                return None
-            grouped = self._pose_at(windows_of(self.ended, self.writer, pivots), (), limits.clock)
-            columns = len(grouped.program.costs)
-            self.weighed += columns
-            if columns > _WIDE:
-                return None
-            return (estimate(grouped, limits.clock) + grouped.program.offset) * self.costs.scale
-
-        memory = memory_of(self.arrays, np.arange(len(self.problem.nodes), dtype=np.int64)).tolist()
-        choice = PivotChoice(self.problem, weigh, self.costs.total)
-        pivots = choice.run(
-            self.windows.pivots, memory, list_needs(self.problem), self.budget, list(self.moments.beside)
-        )
-        if pivots and pivots != self.windows.pivots:
-            self.windows, self.peaks = windows_of(self.ended, self.writer, pivots), set()
-            self.grouped = self.solving = None
-            self.effort = 1
-
-    def _relax(self, limits: Limits, enough: float | None) -> scip.ProgramAnswer:
-        assert self.grouped is not None
-        if self.solving is None:
-            tighten(self.grouped, limits.clock)
-        self.nodes += self.effort * tree(self.columns)
-        settings = scip.Settings(
-            verbose=limits.verbose,
-            clock=limits.clock,
-            gap=limits.gap / 4,
-            seed=limits.seed,
-            enough=None if enough is None else enough / self.costs.scale,
-            nodes=self.nodes,
-            parameters={"branching/relpscost/initcand": 20},
-        )
-        if self.solving is None:
-            starts = [] if self.known is None else [project(self.grouped, self.moments.put_in(self.known))]
-            self.solving = scip.Solving(self.grouped.program, settings, starts)
         else:
-            self.solving.go_on(limits.clock, self.nodes, settings.enough)
-        seconds, iterations = self.solving.seconds, self.solving.iterations
-        answer = self.solving.wait()
-        self.seconds += self.solving.seconds - seconds
-        limits.clock.spend(iterations=self.solving.iterations - iterations)
-        return answer
+            self._refine(answer, answer.values)
 
-    def _pose_at(self, windows: Windows, peaks: Iterable[tuple[int, int]], clock: Clock) -> GroupedProgram:
+    def _pose_at(self, windows: Windows, peaks: Iterable[tuple[int, int]]) -> GroupedProgram:
         grouped = build_cuts(self.ended, self.budget, windows, self.free, self.costs.scale, peaks, self.moments.beside)
         sure = sum(node.cost for index, node in enumerate(self.problem.nodes) if windows.is_sure(index))
         grouped.program.offset = sure / self.costs.scale
-        clock.spend(columns=len(grouped.program.costs))
+        self.limits.clock.spend(columns=len(grouped.program.costs))
         return grouped
 
     def _raise(self, bound: float) -> None:
         if isfinite(bound) and self.costs.from_bound(bound) > self.bound:
             self.bound, self.grounds = self.costs.from_bound(bound), self._where()
 
-    def _refine(self, answer: scip.ProgramAnswer) -> None:
-        assert self.grouped is not None
-        assert answer.values is not None
-        order = np.array(expand_cuts(self.grouped, answer.values), dtype=np.int64)
+    def _refine(self, answer: scip.ProgramAnswer, values: Sequence[float]) -> None:
+        assert self.relaxation is not None
+        order = np.array(expand_cuts(self.relaxation.cuts, values), dtype=np.int64)
         self.order = self.moments.without(order.tolist())
         memory = memory_of(self.arrays, order)
         pivots, peaks = self._further(order, memory)
         if pivots or peaks:
             self.windows = windows_of(self.ended, self.writer, sorted({*self.windows.pivots, *pivots}))
             self.peaks |= peaks
-            self.grouped = self.solving = None
+            self.relaxation = None
         elif answer.status is Status.OPTIMAL:
             self.done = self.chosen
         else:

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush
 
+from solvers.clock import Clock
 from solvers.methods.exact.cuts import SMALL
 from solvers.orders.blocks import Blocks
 from solvers.orders.bounds import Held, list_needs, needs
@@ -27,6 +28,7 @@ _STATES = 150  # sets of values looked at for one node
 _NODES = 100  # that need most for themselves, of which moments are sought
 _WIDE = 0.3  # share of the room that these need, at least
 _KEPT = 8  # moments that take most
+_STEP_MOVES = 8  # that take as long as a look at a step
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +73,15 @@ def as_it_is(problem: Problem) -> WithMoments:
     return WithMoments(problem, tuple(range(len(problem.nodes))), {})
 
 
-def with_moments(problem: Problem, budget: int) -> WithMoments:
+def with_moments(problem: Problem, budget: int, clock: Clock) -> WithMoments:
     """Moments of the nodes that need most for themselves, where a moment takes more than its node."""
     putting = _Putting(problem)
-    for moment in list_moments(problem, budget):
+    for moment in list_moments(problem, budget, clock):
         putting.add(moment)
     return putting.result()
 
 
-def list_moments(problem: Problem, budget: int) -> list[Moment]:
+def list_moments(problem: Problem, budget: int, clock: Clock) -> list[Moment]:
     """Those that take most first; of several that take as much after as many nodes, one."""
     own = list_needs(problem)
     least = problem.resident + (budget - problem.resident) * _WIDE
@@ -89,6 +91,7 @@ def list_moments(problem: Problem, budget: int) -> list[Moment]:
         moment = search.run(index)
         if moment is not None and moment.taken > own[index]:
             found.setdefault((moment.taken, moment.ran.bit_count()), moment)
+    clock.spend(moves=_STEP_MOVES * search.looked)
     return sorted(found.values(), key=lambda moment: (-moment.taken, moment.node))[:_KEPT]
 
 
@@ -111,6 +114,7 @@ class _Search:
         self.blocks = Blocks(problem)
         self.writer = problem.writers()
         self.needed = needed(problem, self.writer)
+        self.looked = 0  # at steps
         roots, floor = self.blocks.root, self.blocks.floor
         self.large = {value for value, root in enumerate(roots) if root != RESIDENT and floor[value] > ignored}
 
@@ -138,6 +142,7 @@ class _Search:
             node = self.problem.nodes[number]
             before = after.before(node)
             taken = needs(self.blocks, node, before, after)
+            self.looked += 1
             yield _Step(taken, number, held, tuple(sorted(before.values & self.large)))
 
     def moment(self, index: int, steps: Sequence[_Step]) -> Moment:

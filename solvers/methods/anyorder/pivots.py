@@ -9,7 +9,7 @@ Invariant: the pivots chosen lie on one path. Counts decide how many are tried, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -24,6 +24,7 @@ _TINY = 1e-6  # share of the least cost below which a rise is none
 _GAIN = 0.01  # share of the rise so far that a further pivot must add
 
 Pivots = tuple[int, ...]
+Choosing = Generator[None, None, Pivots]  # pauses before each relaxation
 
 
 @dataclass(slots=True)
@@ -42,7 +43,7 @@ class PivotChoice:
         needs: Sequence[int],
         budget: int,
         moments: Sequence[int] = (),
-    ) -> Pivots:
+    ) -> Choosing:
         """The best pivots met. `given`: many on one path, which stay unless few say nearly as much. `memory`: of each
         node in the order as given; `needs`: of each alone; `moments`: nodes to try whatever they need."""
         known = self.weigh(tuple(given)) if given else None
@@ -51,10 +52,11 @@ class PivotChoice:
         held = sorted(over, key=memory.__getitem__, reverse=True)[:_TRIED]
         candidates = list(dict.fromkeys([*moments, *alone, *held, *given]))
         for node in candidates:
+            yield
             self._try((node,))
         candidates.sort(key=lambda node: self.found.get((node,), self.least), reverse=True)
         ancestors, best = needed(self.problem, self.problem.writers()), self._best()
-        while best and (grown := self._grow(best, candidates, ancestors)) != best:
+        while best and (grown := (yield from self._grow(best, candidates, ancestors))) != best:
             best = grown
         enough = max(_TINY * self.least, 0.0 if known is None else (known - self.least) / _MANY)
         return best if self._rise(best) > enough else tuple(given)
@@ -65,11 +67,12 @@ class PivotChoice:
     def _rise(self, pivots: Pivots) -> float:
         return self.found.get(pivots, self.least) - self.least
 
-    def _grow(self, pivots: Pivots, candidates: Sequence[int], ancestors: Sequence[int]) -> Pivots:
+    def _grow(self, pivots: Pivots, candidates: Sequence[int], ancestors: Sequence[int]) -> Choosing:
         """The pivots with the candidate that adds most, if that is enough."""
         others = (node for node in candidates if node not in pivots)
         near = (n for n in others if all((ancestors[n] >> p | ancestors[p] >> n) & 1 for p in pivots))
         for node in islice(near, _TRIED):
+            yield
             self._try(tuple(sorted((*pivots, node))))
         best = self._best()
         return best if self._rise(best) > (1 + _GAIN) * max(0.0, self._rise(pivots)) else pivots

@@ -1,6 +1,4 @@
-"""The bound over all orders, a round at a time, and what becomes of the orders that its relaxations suggest.
-
-A relaxation is posed in a step of its own: its size says how long the search of it takes.
+"""The bound over all orders, and what becomes of the orders that its relaxations suggest.
 
 Invariant: `asked.floor` only rises, and holds for every order that fits.
 """
@@ -21,18 +19,18 @@ from solvers.orders.arrays import Ints
 from solvers.problem import Limits, Progress
 from solvers.updates import in_time
 
-_POSED = 100  # moves that it takes to pose a relaxation, for each read of a node
+_BEGUN = 100  # moves that the first step takes, for each read of a node
+_STEP = 4  # usual goes' work of a step, as of a lot of annealing; linear programs are not divided
 
 
 class Raising(Operator):
     name, share = BoundSearch.NAME, 0.4
 
     def __init__(self, asked: SearchQuestion) -> None:
-        self.posing = _POSED * sum(len(node.reads) for node in asked.problem.nodes)
-        self.searched = False  # whether the last step was a search
         self.ended = False
         self.local = LocalSearch(asked.problem, asked.budget, asked.limits.seed)
-        super().__init__(asked, self.posing)
+        super().__init__(asked, _BEGUN * sum(len(node.reads) for node in asked.problem.nodes))
+        self.most = _STEP * asked.moves
 
     @cached_property
     def below(self) -> BoundSearch:
@@ -43,18 +41,14 @@ class Raising(Operator):
         return not self.ended
 
     def begin(self) -> Step:
-        best, below, seconds = self.asked.best, self.below, self.below.seconds
+        best, below, seconds, rounds = self.asked.best, self.below, self.below.seconds, self.below.rounds
         below.known = None if best.fitting is None else best.fitting.steps()
         enough = None if best.cost is None else best.cost / (1 + self.asked.limits.gap)
-        self.searched = below.prepared
 
         def step(limits: Limits) -> list[Offer]:
-            if self.searched:
-                below.go(limits, enough)
-                best.ledger.spent(self.name, below.seconds - seconds)
-            else:
-                below.prepare(limits)
-            if not self.searched or below.order is None:
+            below.go(limits, enough)
+            best.ledger.spent(self.name, below.seconds - seconds)
+            if below.rounds == rounds or below.order is None:
                 return []
             return [Offer(self._mended(in_time(self.asked.as_asked, below.order), limits), self.name)]
 
@@ -70,10 +64,6 @@ class Raising(Operator):
     def end(self, entries: Sequence[Contender | None]) -> None:
         asked, below = self.asked, self.below
         self.ended = below.done
-        if not below.prepared:
-            self.work = self.posing
-        elif not self.searched:
-            self.work = below.expected()
         if asked.raise_floor(below.bound, self.name):
             asked.limits.report(Progress(asked.limits.clock.elapsed(), bound=asked.floor))
         asked.no_plan = asked.no_plan or below.infeasible

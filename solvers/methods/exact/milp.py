@@ -196,7 +196,6 @@ class Hunt:
             gap=self.limits.gap / 4,
             seed=self.limits.seed,
             enough=None if cost is None else (cost / (1 + self.limits.gap) + self.costs.unit) / self.costs.scale,
-            emphasis="fast",  # walks and annealing find better schedules than its own heuristics
         )
         before = relaxation.seconds
         solving = relaxation.search(settings, self.effort, self.best.order)

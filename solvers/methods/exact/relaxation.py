@@ -21,6 +21,7 @@ from solvers.orders.evict import Hints
 ADDED = 4  # boundaries at first, and added in a round
 _TREE = 40  # nodes of SCIP's search tree at first, for a program of _COLUMNS columns
 _COLUMNS = 2000
+_EMPHASIS = "fast"  # walks and annealing find better schedules than SCIP's own heuristics
 _PACE = 0.01  # share of the gap that a search must have closed to be continued
 
 
@@ -37,6 +38,10 @@ class Relaxation:
     cost: float = scip.INFINITY  # the bound cannot rise above this
 
     @property
+    def paused(self) -> bool:
+        return self.solving is not None and self.solving.paused
+
+    @property
     def seconds(self) -> float:
         return 0.0 if self.solving is None else self.solving.seconds
 
@@ -44,16 +49,16 @@ class Relaxation:
     def columns(self) -> int:
         return len(self.cuts.program.costs)
 
-    def search(self, settings: scip.Settings, effort: int, best: Ints | None) -> scip.Solving:
+    def search(self, settings: scip.Settings, effort: int, best: Ints | Sequence[int] | None) -> scip.Solving:
         """Begin the search, or continue it from where it stopped."""
         starts = [] if best is None else [project(self.cuts, list(map(int, best)))]
         nodes = self.nodes + effort * tree(self.columns)
         if self.solving is None:
             strong = ("branching/relpscost/initcand", 20) if nodes >= 10 else ("branching/pscost/priority", 1_000_000)
-            settings = replace(settings, nodes=nodes, parameters=dict([strong]))
+            settings = replace(settings, nodes=nodes, emphasis=_EMPHASIS, parameters=dict([strong]))
             self.solving = scip.Solving(self.cuts.program, settings, starts)
         else:
-            self.solving.go_on(settings.clock, nodes, settings.enough, starts)
+            self.solving.go_on(settings.clock, nodes, settings.enough, starts, settings.iterations)
         return self.solving
 
     def take(self, answer: scip.ProgramAnswer, scale: float) -> None:

@@ -42,7 +42,7 @@ def tighten(grouped: GroupedProgram, clock: Clock) -> None:
     stalled = 0
     for _ in range(ROUNDS):
         cost, values = tracing.solve()
-        if not values or clock.over() or tracing.iterations > _ITERATIONS:
+        if not values or clock.interrupts() or tracing.iterations > _ITERATIONS:
             break
         first = max(first, cost) if first == -INFINITY else first
         stalled = 0 if cost - before > _GAIN * (cost - first) else stalled + 1

@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from solvers.clock import limited
 from solvers.methods.anyorder.bound import BoundSearch
 from solvers.plan import lower
 from solvers.problem import Limits, Node, Problem
@@ -52,3 +53,21 @@ def test_a_weight_gradient_may_wait_but_what_it_reads_must_too() -> None:
     problem = Problem(nodes, (4, 1, 1, 1), (3,))
     found = raised(problem, 10)
     assert (found.bound, found.done) == (13, True)
+
+
+def test_however_its_work_is_divided_a_search_comes_to_the_same_bounds() -> None:
+    random, steps, raised_once = Random(3), 0, 0
+    for _ in range(5):
+        problem = random_problem(random, 14, 9)
+        peak = simulate(problem, lower(problem, range(len(problem.nodes)))).peak
+        whole, divided = BoundSearch(problem, 3 * peak // 4), BoundSearch(problem, 3 * peak // 4)
+        while not whole.done:
+            rounds = whole.rounds
+            whole.go(Limits(gap=0.0))
+            while divided.rounds == rounds and not divided.done:
+                divided.go(Limits(gap=0.0, clock=limited(moves=1)))
+                steps += 1
+            assert (divided.bound, divided.order, divided.done) == (whole.bound, whole.order, whole.done)
+        raised_once += whole.bound > sum(node.cost for node in problem.nodes)
+    assert steps > 50, "hardly divided"
+    assert raised_once, "no bound above what every schedule costs"

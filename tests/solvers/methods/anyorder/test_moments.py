@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from solvers.clock import Clock
 from solvers.methods.anyorder import moments
 from solvers.methods.anyorder.bound import BoundSearch
 from solvers.methods.anyorder.moments import list_moments, with_moments
@@ -41,7 +42,7 @@ def test_no_moment_takes_more_than_the_least_peak(monkeypatch: pytest.MonkeyPatc
     for _ in range(MANY):
         problem, least, _ = drawn(random)
         monkeypatch.setattr(moments, "_STATES", random.choice((1, 5, 50)))
-        for moment in list_moments(problem, least):
+        for moment in list_moments(problem, least, Clock()):
             found += 1
             assert moment.taken <= least, (problem, moment)
     assert found > MANY / 2
@@ -55,7 +56,7 @@ def test_no_bound_with_moments_is_above_the_optimum(monkeypatch: pytest.MonkeyPa
         problem, _, budget = drawn(random)
         monkeypatch.setattr(moments, "_STATES", random.choice((1, 5, 50)))
         search = BoundSearch(problem, budget)
-        search.begin()
+        search.begin(Clock())
         put_in = [index for index, origin in enumerate(search.moments.origin) if origin < 0]
         if put_in:
             search.windows = windows_of(search.ended, search.writer, [random.choice(put_in)])
@@ -75,7 +76,7 @@ def test_an_order_has_each_moment_before_its_node_and_loses_it_again() -> None:
     random = Random(5)
     for _ in range(MANY):
         problem, least, _ = drawn(random)
-        wider = with_moments(problem, least)
+        wider = with_moments(problem, least, Clock())
         order = random_order(random, problem, 3)
         longer = wider.put_in(order)
         assert wider.without(longer) == list(order)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from random import Random
 
 from solvers.methods.anyorder.bound import BoundSearch
-from solvers.methods.anyorder.pivots import PivotChoice, Pivots
+from solvers.methods.anyorder.pivots import Choosing, PivotChoice, Pivots
 from solvers.methods.anyorder.windows import windows_of
 from solvers.orders.bounds import cost_bound, list_needs
 from solvers.problem import Limits, Node, Problem
@@ -42,7 +42,7 @@ def test_wherever_it_looks_the_bound_is_never_above_the_optimum() -> None:
 def draw_pivots(problem: Problem, random: Random) -> Pivots:
     choice = PivotChoice(problem, lambda _: 1 + random.random(), 0.0)
     nodes = range(len(problem.nodes))
-    return choice.run((), [1] * len(nodes), list_needs(problem), 0)
+    return chosen(choice.run((), [1] * len(nodes), list_needs(problem), 0))
 
 
 def test_a_pivot_beside_the_path_is_chosen_where_it_says_more() -> None:
@@ -56,10 +56,19 @@ def test_a_pivot_beside_the_path_is_chosen_where_it_says_more() -> None:
 
 def test_pivots_stay_as_given_where_none_may_be_tried() -> None:
     problem = Problem((Node(1, (), (0,)), Node(1, (0,), (1,))), (1, 1), (1,))
-    assert PivotChoice(problem, lambda _: None, 2.0).run((1,), (2, 2), (1, 2), 1) == (1,)
+    assert chosen(PivotChoice(problem, lambda _: None, 2.0).run((1,), (2, 2), (1, 2), 1)) == (1,)
 
 
 def choose(problem: Problem, worth: Sequence[int]) -> Pivots:
     """As if each pivot were worth so much by itself."""
     choice = PivotChoice(problem, lambda pivots: sum(worth[pivot] for pivot in pivots), 0.0)
-    return choice.run((), (2,) * len(problem.nodes), (1,) * len(problem.nodes), 1)
+    return chosen(choice.run((), (2,) * len(problem.nodes), (1,) * len(problem.nodes), 1))
+
+
+def chosen(choosing: Choosing) -> Pivots:
+    while True:
+        try:
+            next(choosing)
+        except StopIteration as ended:
+            found: Pivots = ended.value
+            return found
