@@ -19,7 +19,6 @@ from solvers.problem import Problem
 # nodes that need most for themselves, as many where the order as given needs most, and as many, the best alone first,
 # that are tried beside those chosen
 _TRIED = 10
-_MANY = 1.1  # times as much must those given say to stay
 _TINY = 1e-6  # share of the least cost below which a rise is none
 _GAIN = 0.01  # share of the rise so far that a further pivot must add
 
@@ -44,8 +43,8 @@ class PivotChoice:
         budget: int,
         moments: Sequence[int] = (),
     ) -> Choosing:
-        """The best pivots met. `given`: many on one path, which stay unless few say nearly as much. `memory`: of each
-        node in the order as given; `needs`: of each alone; `moments`: nodes to try whatever they need."""
+        """The best pivots met. `given`: those on the path, which stay unless others say more. `memory`: of each node in
+        the order as given; `needs`: of each alone; `moments`: nodes to try whatever they need."""
         known = self.weigh(tuple(given)) if given else None
         over = [node for node, held in enumerate(memory) if held > budget and node not in moments]
         alone = sorted(over, key=needs.__getitem__, reverse=True)[:_TRIED]
@@ -58,7 +57,7 @@ class PivotChoice:
         ancestors, best = needed(self.problem, self.problem.writers()), self._best()
         while best and (grown := (yield from self._grow(best, candidates, ancestors))) != best:
             best = grown
-        enough = max(_TINY * self.least, 0.0 if known is None else (known - self.least) / _MANY)
+        enough = max(_TINY * self.least, 0.0 if known is None else known - self.least)
         return best if self._rise(best) > enough else tuple(given)
 
     def _best(self) -> Pivots:
