@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import TypeAlias
 
-from remat_cli.errors import Interrupted, RematError
+from remat_cli.errors import Halted, Interrupted, RematError
 from remat_cli.interrupts import CODE, SIGNALS, importing
 from remat_cli.planning.time_plan import ENDING_SHARE
 from solvers.clock import Clock
@@ -66,13 +66,14 @@ class Interrupts:
 
 @contextmanager
 def listening() -> Iterator[Interrupts]:
-    """Signals are asked about, not raised; if there was one, KeyboardInterrupt at the end, whatever else went wrong."""
+    """Signals are asked about, not raised; if there was one, Halted or KeyboardInterrupt at the end, whatever else went
+    wrong."""
     interrupts = Interrupts()
     try:
         with _heard(interrupts, SIGNALS, interrupts.hear, 1):
             yield interrupts
-    except RematError:
-        if not interrupts.asked:
+    except RematError as error:
+        if not interrupts.asked or isinstance(error, Halted):
             raise
     if interrupts.asked:
         raise KeyboardInterrupt

@@ -12,7 +12,7 @@ import click
 
 from remat_cli import usual
 from remat_cli.commands import methods, options
-from remat_cli.errors import InTheWay, Usage
+from remat_cli.errors import Halted, InTheWay, Usage, error_in
 from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.units import show_time
 from solvers.problem import Limits
@@ -95,11 +95,14 @@ def command(model: Path, **given: Any) -> None:
     with (
         listening() as interrupts,
         Line(given["quiet"]) as line,
-        Deadline(clock.unless(interrupts), lambda: options.out_of_time(given["as_json"])) as deadline,
+        Deadline(clock.unless(interrupts), lambda: options.tell_no_plan(deadline.clock, given["as_json"])) as deadline,
     ):
         steps = scale_step(model, step, lambda timing: line.say(f"measuring {timing.what[:60]}"))
         found = _found(model, steps, asked, given, deadline, line)
-    _tell(model, steps, found, given)
+        deadline.met()
+        line.say("")
+        if (error := _tell(model, steps, found, given, interrupts())) is not None:
+            raise error
 
 
 def _asked(given: Mapping[str, Any]) -> SizeQuestion:
@@ -159,26 +162,33 @@ def _found(
         line.say(f"{show_time(deadline.clock.left() * 1e9)} left  {steps.dim}: {what}")
 
     def keep(found: Largest) -> None:
-        deadline.last_words = lambda: _tell(model, steps, found, given)
+        deadline.last_words = lambda: _last_words(model, steps, found, given, deadline.clock.stopped())
 
     limits = Limits(deadline.clock, seed=given["seed"])
     return find_largest(steps.at, asked, limits, memory, steps.measured, Listeners(say, keep))
 
 
-def _tell(model: Path, steps: Scaled, found: Largest, given: Mapping[str, Any]) -> int:
-    """Write the plan, and say what was found; the exit code."""
+def _last_words(model: Path, steps: Scaled, found: Largest, given: Mapping[str, Any], halted: bool) -> int:
+    """Say what was found by then; the exit code."""
+    error = _tell(model, steps, found, given, halted)
+    return 0 if error is None else error.code
+
+
+def _tell(model: Path, steps: Scaled, found: Largest, given: Mapping[str, Any], halted: bool) -> Halted | None:
+    """Write the plan, and say what was found; what to end with, if somebody ended the search."""
     from remat_cli.saying import sizes
 
+    error = Halted() if halted else None
     stem = model.name.removesuffix(".onnx")
     path = _saved(found.plan, given["output"] or model.with_name(f"{stem}.{steps.dim}{found.size}.plan.json"))
     if given["as_json"]:
-        click.echo(json.dumps(sizes.as_object(found, steps.dim, str(path))))
+        click.echo(json.dumps(error_in(sizes.as_object(found, steps.dim, str(path)), error)))
     elif not given["quiet"]:
         click.echo(sizes.as_text(found, steps.dim))
         for note in found.plan.notes:
             click.echo(f"note: {note}")
         click.echo(f"wrote {path}")
-    return 0
+    return error
 
 
 def _saved(plan: Planned, path: Path) -> Path:

@@ -15,7 +15,7 @@ from click.core import ParameterSource
 from remat_cli import usual
 from remat_cli.arguments import brief, may_name
 from remat_cli.commands.helping import GroupedCommand as GroupedCommand
-from remat_cli.errors import NoPlan, Usage, error_in
+from remat_cli.errors import Halted, NoPlan, Usage, error_in
 from remat_cli.model.quantities import (
     parse_age,
     parse_budget,
@@ -347,10 +347,11 @@ def optimized(model: Path, level: str | None) -> Path:
     return optimize_file(model, level)
 
 
-def out_of_time(as_json: bool = False) -> int:
-    """The last words of a command whose time ended before it had anything to say, and its exit code."""
-    error = NoPlan("no plan was found within the time limit; give more time with --time-limit")
+def tell_no_plan(clock: Clock, as_json: bool = False) -> int:
+    """The last words of a command that ended before it had anything to say, and its exit code."""
+    late = "no plan was found within the time limit; give more time with --time-limit"
+    error = Halted() if clock.stopped() else NoPlan(late)
     if as_json:
         click.echo(json.dumps(error_in({}, error)))
     click.echo(f"remat: {error}", err=True)
-    return NoPlan.code
+    return error.code

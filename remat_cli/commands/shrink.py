@@ -11,7 +11,7 @@ import click
 
 from remat_cli import usual
 from remat_cli.commands import options
-from remat_cli.errors import NoPlan
+from remat_cli.errors import Halted, NoPlan, error_in
 
 if TYPE_CHECKING:
     from remat_cli.actions.shrinking.shrink import Shrinking, Shrunk
@@ -76,7 +76,8 @@ def command(model: Path, **given: Any) -> None:
         line.say("")
         if work.found.choice is None:
             raise NoPlan("time was up before the model had run; give more with --time-limit")
-        _tell(work.finish(), given)
+        if (error := _tell(work.finish(), given, interrupts())) is not None:
+            raise error
 
 
 class _Table:
@@ -103,18 +104,21 @@ def _last_words(work: Shrinking, given: dict[str, Any]) -> int:
     """Time is up, or the user has had enough: what there is by then stays."""
     if work.found.choice is None:
         shutil.rmtree(work.folder, ignore_errors=True)
-        return options.out_of_time(given["as_json"])
+        return options.tell_no_plan(work.clock, given["as_json"])
     work.found.stopped = True
     found = work.finish()
     shutil.rmtree(work.folder, ignore_errors=True)
-    _tell(found, given)
-    return 0
+    error = _tell(found, given, work.clock.stopped())
+    return 0 if error is None else error.code
 
 
-def _tell(found: Shrunk, given: dict[str, Any]) -> None:
+def _tell(found: Shrunk, given: dict[str, Any], halted: bool) -> Halted | None:
+    """Say what was found; what to end with, if somebody ended it."""
     from remat_cli.commands import shrink_answer
 
+    error = Halted() if halted else None
     if given["as_json"]:
-        click.echo(json.dumps(shrink_answer.as_object(found)))
+        click.echo(json.dumps(error_in(shrink_answer.as_object(found), error)))
     elif not given["quiet"]:
         click.echo("\n".join(shrink_answer.advice(found)))
+    return error

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from remat_cli.errors import NoPlan, RematError, error_in
+from remat_cli.errors import Halted, NoPlan, RematError, error_in
 from solvers.clock import Clock
 from solvers.problem import Limits
 
@@ -32,18 +32,18 @@ BUSY_SHARE = 0.5  # of the time on the wall that had a processor: below it, the 
 
 def tell_nothing_yet(given: Mapping[str, Any], clock: Clock) -> int:
     """The last words of a command that ended before there was a plan."""
-    stopped = "interrupt" if clock.stopped() else "time"
-    words = "interrupted before there was a plan"
-    if stopped == "time":
-        words = "no plan was found within the time limit; give more time with --time-limit"
+    stopped, words = "interrupt", "interrupted before there was a plan"
+    if not clock.stopped():
+        stopped, words = "time", "no plan was found within the time limit; give more time with --time-limit"
         had, passed = time.process_time(), clock.elapsed()
         if had < BUSY_SHARE * passed:
             words += f" (this machine is busy: of {passed:.1f} s the command had {had:.1f} on a processor)"
+    error = Halted(words) if clock.stopped() else NoPlan(words)
     if given["as_json"]:
         said = {"status": "unknown", "method": given["method"], "plan": None, "stopped": stopped}
-        click.echo(json.dumps(error_in(said, NoPlan(words))))
-    click.echo(f"remat: {words}", err=True)
-    return NoPlan.code
+        click.echo(json.dumps(error_in(said, error)))
+    click.echo(f"remat: {error}", err=True)
+    return error.code
 
 
 class Place:
@@ -106,9 +106,8 @@ class LatestPlan:
 
 
 def tell_answer(found: Answer, place: Place, given: Mapping[str, Any], notes: Sequence[str] = ()) -> None:
-    """Write the plan and say what came of it; raise where there is none."""
+    """Write the plan and say what came of it; raise where there is none, or where the user ended the search."""
     from remat_cli.actions.solving import refusal
-    from remat_cli.notes.kinds import OF_ANY_MODEL, ROUTINE
     from remat_cli.notes.words import sentences
     from remat_cli.saying import refusals, report
 
@@ -118,15 +117,22 @@ def tell_answer(found: Answer, place: Place, given: Mapping[str, Any], notes: Se
     elif given["verbose"] and not given["quiet"]:
         for line in refusals.explain(found):
             click.echo(f"note: {line}", err=True)
-    error = refusal(found)
+    error = Halted() if found.limits.clock.stopped() else refusal(found)
     if given["as_json"]:
         said = report.as_object(found, str(place.path) if found.found else None)
         said["notes"] += notes
         click.echo(json.dumps(error_in(said, error)))
+    elif found.found and not given["quiet"]:
+        _tell_people(found, place, given, notes)
     if error is not None:
         raise error
-    if given["quiet"] or given["as_json"]:
-        return
+
+
+def _tell_people(found: Answer, place: Place, given: Mapping[str, Any], notes: Sequence[str]) -> None:
+    from remat_cli.notes.kinds import OF_ANY_MODEL, ROUTINE
+    from remat_cli.notes.words import sentences
+    from remat_cli.saying import refusals, report
+
     if found.untouched:
         for note in sentences(note for note in found.subject.notes if note.kind in OF_ANY_MODEL):
             click.echo(f"note: {note}")

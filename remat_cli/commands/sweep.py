@@ -14,7 +14,7 @@ import click
 
 from remat_cli import usual
 from remat_cli.commands import methods, options
-from remat_cli.errors import BadInput, Infeasible, NoPlan, NoSchedule, error_in
+from remat_cli.errors import BadInput, Halted, Infeasible, NoPlan, NoSchedule, RematError, error_in
 from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.planning.time_plan import ENDING_SHARE
 from solvers.problem import Limits, Status
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from remat_cli.actions.interrupts import Deadline
     from remat_cli.actions.sweeping import SweepQuestion
     from remat_cli.plans.points import Curve
+    from solvers.clock import Clock
 
 
 @click.command(cls=options.GroupedCommand)
@@ -76,13 +77,12 @@ def command(model: Path | None, **given: Any) -> None:
     _check_places(model, given["plot"], given["output"])
     with listening() as interrupts:
         clock = options.clock_of(given).unless(interrupts)
-        with Deadline(clock, lambda: options.out_of_time(given["form"] == "json")) as deadline:
+        with Deadline(clock, lambda: options.tell_no_plan(clock, given["form"] == "json")) as deadline:
             curve = _swept(model, asked, given, deadline)
         if given["measure"]:
             curve = _measured(curve, given)
-        error = _tell(curve, given)
-    if error is not None:
-        raise error
+        if (error := _tell(curve, given, interrupts())) is not None:
+            raise error
 
 
 def _swept(model: Path | None, asked: SweepQuestion, given: Mapping[str, Any], deadline: Deadline) -> Curve:
@@ -103,7 +103,7 @@ def _swept(model: Path | None, asked: SweepQuestion, given: Mapping[str, Any], d
             memory,
             lambda at: line.say(bar(at.done / at.total, at.left, f"{at.done} of {at.total}: {at.what}")),
         )
-        deadline.last_words = lambda: _so_far(going.curve(), given)
+        deadline.last_words = lambda: _so_far(going.curve(), given, deadline.clock)
         return going.run()
 
 
@@ -131,22 +131,23 @@ def _measured(curve: Curve, given: Mapping[str, Any]) -> Curve:
         return measure_curve(curve, lambda done, total: line.say(f"running model {done + 1} of {total}"))
 
 
-def _so_far(curve: Curve, given: Mapping[str, Any]) -> int:
+def _so_far(curve: Curve, given: Mapping[str, Any], clock: Clock) -> int:
     """What to say when the time is up in the middle of something; the exit code."""
     if not any(point.found for point in curve.points):
-        return options.out_of_time(given["form"] == "json")
-    _tell(curve, given)
+        return options.tell_no_plan(clock, given["form"] == "json")
+    _tell(curve, given, clock.stopped())
     return 0
 
 
-def _tell(curve: Curve, given: Mapping[str, Any]) -> NoSchedule | None:
-    """Write the plans and the picture, and print the curve; what to end with, if there is no plan."""
+def _tell(curve: Curve, given: Mapping[str, Any], halted: bool) -> RematError | None:
+    """Write the plans and the picture, and print the curve; what to end with, where there is no plan or somebody ended
+    the search."""
     from remat_cli.formats.files import write_whole
     from remat_cli.notes.words import sentences
     from remat_cli.saying import curves
     from remat_cli.saying.pictures.curve import draw_curve
 
-    output, error = given["output"], _refusal(curve)
+    output, error = given["output"], Halted() if halted else _refusal(curve)
     in_file = output is not None and output.suffix == ".json"
     plans = _write_plans(curve, output) if output and not in_file else {}
     said = json.dumps(error_in(curves.as_object(curve, plans), error)) if in_file or given["form"] == "json" else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -60,6 +62,35 @@ def test_while_it_searches_the_best_plan_is_kept(number: int, tmp_path: Path, da
     assert process.returncode == 130
     assert said.endswith("remat: interrupted\n")
     assert planfile.read(plan).status == "feasible"
+
+
+def said_once(process: subprocess.Popen[str]) -> dict[str, Any]:
+    """What an interrupted command says as JSON."""
+    process.send_signal(signal.SIGINT)
+    out, said = process.communicate(timeout=600)
+    assert process.returncode == 130
+    assert said.endswith("remat: interrupted\n")
+    found: dict[str, Any] = json.loads(out)  # one object, and nothing else
+    assert found.pop("error") == {"code": 130, "kind": "interrupted", "says": "interrupted"}
+    return found
+
+
+def test_one_object_says_the_plan_and_that_the_search_was_ended(tmp_path: Path, data: Path) -> None:
+    model = data / "networks" / "unet.problem.json"
+    process = begun("solve", model, "--budget", "50%", "-v", "--json", "-o", tmp_path / "x.plan.json")
+    assert process.stderr is not None
+    while "plan +" not in process.stderr.readline():
+        assert process.poll() is None
+    found = said_once(process)
+    assert (found["status"], found["stopped"]) == ("feasible", "interrupt")
+
+
+def test_one_object_says_the_curve_and_that_it_was_ended(tmp_path: Path, data: Path) -> None:
+    folder = tmp_path / "plans"
+    process = begun("sweep", data / "networks" / "unet.problem.json", "--budgets", "40%..90%/9", "--json", "-o", folder)
+    time.sleep(4)
+    points = said_once(process).get("points")
+    assert points is None or len(points) == 9  # none, where the machine is so busy that no search had begun
 
 
 def test_what_it_started_ends_with_it(remat: Command, data: Path, tmp_path: Path) -> None:
