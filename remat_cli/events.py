@@ -16,7 +16,7 @@ from typing import Generic, TypeVar
 Event = TypeVar("Event")
 
 
-class Events(Generic[Event]):
+class EventQueue(Generic[Event]):
     def __init__(self) -> None:
         self._said: SimpleQueue[tuple[Event] | None] = SimpleQueue()
         self._reading: Future[None] | None = None

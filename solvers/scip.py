@@ -173,6 +173,8 @@ class Solving:
         if not self._pauses.stopped.is_set():  # still where `wait` left it: two threads in one model prove anything
             return
         self._thread.join()
+        if self._model.getStage() == SCIP_STAGE.SOLVED:  # nothing is left to search
+            return
         for start in starts:
             self._model.trySol(self._solution(start))
         self._model.setParam("limits/totalnodes", nodes)

@@ -25,10 +25,10 @@ def in_time(problem: Problem, order: Sequence[int]) -> tuple[int, ...]:
     which every writer comes before its readers and every reader of an input before its update, so of the computes that
     wait, one of the node that stands first can run.
     """
-    return tuple(Updates(problem).in_time(np.array(order, np.int64)).tolist())
+    return tuple(HeldUpdates(problem).in_time(np.array(order, np.int64)).tolist())
 
 
-class Updates:
+class HeldUpdates:
     """The updates of one problem, for many orders."""
 
     def __init__(self, problem: Problem) -> None:

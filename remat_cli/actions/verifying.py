@@ -23,10 +23,10 @@ from remat_cli.checking import feeds as feeding
 from remat_cli.checking.compare import EXACT, IN_PIECES, Difference, Tolerance
 from remat_cli.checking.exactness import FACTOR_MOST, run_in_float64
 from remat_cli.checking.feeds import find_unseeded, write_seeded
-from remat_cli.checking.processes import FOREVER, Bench, Run
+from remat_cli.checking.processes import FOREVER, BegunRun, Bench
 from remat_cli.checking.trying import in_file
 from remat_cli.errors import BadInput, Mismatch, Unfinished, Usage
-from remat_cli.events import Events
+from remat_cli.events import EventQueue
 from remat_cli.formats.files import sha256
 from remat_cli.formats.planfile import AS_RUN
 from remat_cli.model.graph import Graph
@@ -64,7 +64,7 @@ class Trial:
     near: Tolerance = EXACT
     level: str = "all"
     seconds: float = 0.0
-    events: Events[Run] | None = None  # which run begins, where somebody reads it
+    events: EventQueue[BegunRun] | None = None  # which run begins, where somebody reads it
     clock: Clock = FOREVER
 
 

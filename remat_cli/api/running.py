@@ -13,8 +13,8 @@ from remat_cli.api import given
 from remat_cli.api.given import File, Plan
 from remat_cli.arguments import number, switch, word
 from remat_cli.checking.compare import Tolerance
-from remat_cli.checking.processes import Run
-from remat_cli.events import Events
+from remat_cli.checking.processes import BegunRun
+from remat_cli.events import EventQueue
 from remat_cli.plans.planned import Planned, load_planned
 from solvers.clock import FOREVER_SECONDS, Clock
 
@@ -62,7 +62,7 @@ def verify(
 
         assert remat.verify("train.plan.json").ok
     """
-    heard, events = given.heard_by(report), Events[Run]()
+    heard, events = given.heard_by(report), EventQueue[BegunRun]()
     limit = Clock(FOREVER_SECONDS if time_limit is None else given.seconds_of(time_limit))
     trial = Trial(
         feeds=given.feeds_of(feeds),

@@ -22,7 +22,7 @@ from remat_cli.api.given import File, Model, Plan, warn
 from remat_cli.api.keywords import MethodOptions
 from remat_cli.arguments import switch
 from remat_cli.errors import Interrupted
-from remat_cli.events import Events
+from remat_cli.events import EventQueue
 from remat_cli.formats import certificatefile
 from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.model.sessions import STRICT
@@ -111,7 +111,7 @@ def solve(
         in_place=given.pairs_of(in_place),
     )
     limits, heard = Limits(clock, given.share_of(gap, "gap"), given.seed_of(seed)), given.heard_by(report)
-    events: Events[Progress] = Events()
+    events: EventQueue[Progress] = EventQueue()
     proof = None if certificate is None else given.path_of(certificate, "certificate")
     check_place(proof, FileKind.CERTIFICATE, subject.path)
     memory = given.memory_of(cache, clock.seconds)

@@ -22,7 +22,7 @@ from remat_cli.actions.questions import Question, kind_named
 from remat_cli.api.grad import grad
 from remat_cli.batch.tasks import RECORD, Record, Task, record_of
 from remat_cli.errors import BadInput
-from remat_cli.events import Events
+from remat_cli.events import EventQueue
 from remat_cli.formats.files import sha256, write_whole
 from remat_cli.model.quantities import parse_budget
 from remat_cli.onnx_graph.stored import places_beside
@@ -158,7 +158,7 @@ def _loaded(path: str, _: str, costs: str | None, __: str | None, dims: Any, ses
 
 
 def _asked(task: Task, subject: Subject, question: Question, stopped: Callable[[], bool]) -> Answer:
-    search, events = SearchWords(subject.before().cost), Events[Progress]()
+    search, events = SearchWords(subject.before().cost), EventQueue[Progress]()
     memory = user_memory(task["seconds"], task.get("force", False), _say)
     clock = limited(task["seconds"], task["work"]).unless(stopped)
     limits, known = Limits(clock, task["gap"], task["seed"]), SoFar(events=events)

@@ -18,7 +18,7 @@ import numpy as np
 from remat_cli.checking.child import Reply, Request
 from remat_cli.checking.feeds import nudged
 from remat_cli.children import Child
-from remat_cli.events import Events
+from remat_cli.events import EventQueue
 from remat_cli.formats import arrays
 from remat_cli.formats.declared import declared
 from remat_cli.model.sessions import STRICT, Session
@@ -41,7 +41,7 @@ TIME_UP = Reply(failed="time was up")
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class BegunRun:
     """The run that begins, of how many; what runs, and how."""
 
     number: int
@@ -61,7 +61,7 @@ class Bench:
         provider: str,
         timeout: float,
         threads: int = 0,
-        events: Events[Run] | None = None,
+        events: EventQueue[BegunRun] | None = None,
         level: str = "all",
         clock: Clock = FOREVER,
     ) -> None:
@@ -158,7 +158,7 @@ class Bench:
         stem = self.folder / f"run{self.count}"
         what = "weighed" if asked.get("weigh") else f"in the {kind.name} session"
         if self.events is not None:
-            self.events.say(Run(self.count, max(self.total, self.count), f"{model.name}, {what}"))
+            self.events.say(BegunRun(self.count, max(self.total, self.count), f"{model.name}, {what}"))
         if self.clock.interrupts():
             return TIME_UP
         request = Request(

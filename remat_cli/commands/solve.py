@@ -143,7 +143,7 @@ def _asked(model: Path | None, given: Mapping[str, Any], clock: Clock) -> WholeQ
 
 def _solve(asked: WholeQuestion, given: Mapping[str, Any], deadline: Deadline) -> None:
     from remat_cli.actions.answering import answer_whole
-    from remat_cli.events import Events
+    from remat_cli.events import EventQueue
     from remat_cli.formats import certificatefile
     from remat_cli.planning.search.known import known_before
     from remat_cli.runtime.session import unknown_version
@@ -166,7 +166,7 @@ def _solve(asked: WholeQuestion, given: Mapping[str, Any], deadline: Deadline) -
         latest.look()
 
     deadline.last_words, deadline.look = latest.last_words, look
-    known.events = Events()
+    known.events = EventQueue()
     with progress_line(subject.before().cost, given["quiet"], given["verbose"]) as show, known.events.read_by(show):
         answered = answer_whole(replace(asked, question=question))
     notes = unknown_version()

@@ -97,8 +97,8 @@ def _verified(
     """
     from remat_cli.actions import emitting, verifying
     from remat_cli.checking.compare import Tolerance
-    from remat_cli.checking.processes import Run
-    from remat_cli.events import Events
+    from remat_cli.checking.processes import BegunRun
+    from remat_cli.events import EventQueue
 
     emitting.graph_of(planned)
     rewritten = model or emitting.place_of(planned)
@@ -108,7 +108,7 @@ def _verified(
         emitting.write(emitting.emit(planned), emitting.place_of(planned, model))
     near = Tolerance(given.pop("rtol"), given.pop("atol"))
     seconds = TIMING_SECONDS if given.pop("timed") else 0.0
-    events: Events[Run] = Events()
+    events: EventQueue[BegunRun] = EventQueue()
     trial = verifying.Trial(**given, clock=clock, near=near, seconds=seconds, events=events)
     with events.read_by(lambda run: line.say(f"{run} ...")):
         if model is None and not verifying.is_made_from(rewritten, plan, planned):

@@ -17,7 +17,7 @@ from solvers.notes import Note, SolverNote
 from solvers.orders.arrays import Arrays, Ints, arrays_of
 from solvers.orders.measure import ILLEGAL, measure, trim
 from solvers.problem import Limits, Problem, Progress, Result, Status
-from solvers.updates import Updates
+from solvers.updates import HeldUpdates
 
 GIVEN, KNOWN = "the order given", "a plan known before"  # who found an order that no search did
 
@@ -56,7 +56,7 @@ class Best:
         self.limits = limits
         self.among = among
         self.arrays: Arrays = arrays_of(problem)
-        self.updates = Updates(problem)
+        self.updates = HeldUpdates(problem)
         self.ledger = Ledger()
         self.bound: float | None = None  # the bound that is reported beside the cost
         self.fitting: Weighed | None = None

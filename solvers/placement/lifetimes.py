@@ -16,7 +16,7 @@ from solvers._loops import blocks_taken
 from solvers.orders.arrays import Arrays, Ints, arrays_of, rows
 from solvers.plan import Allocate, Compute, Deallocate, Plan
 from solvers.problem import Node, Problem
-from solvers.updates import Updates
+from solvers.updates import HeldUpdates
 
 ALIGNMENT = 64  # in bytes: the alignment that kernels expect of a tensor
 
@@ -64,7 +64,7 @@ class Requested:
 
     def __init__(self, problem: Problem) -> None:
         self.arrays: Arrays = arrays_of(problem)
-        self.updates = Updates(problem)
+        self.updates = HeldUpdates(problem)
         self.early_at, self.early = rows([node.early for node in problem.nodes])
         self.late_at, self.late = rows(
             [(node.workspace,) if node.workspace and not node.early else () for node in problem.nodes]

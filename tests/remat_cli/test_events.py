@@ -1,4 +1,4 @@
-"""Events are all read, in order, beside the work; what goes wrong where they are read is raised at the end."""
+"""EventQueue are all read, in order, beside the work; what goes wrong where they are read is raised at the end."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from threading import Event, get_ident
 
 import pytest
 
-from remat_cli.events import Events
+from remat_cli.events import EventQueue
 
 
 def test_all_are_read_in_order_and_none_is_waited_for() -> None:
-    events, read, goes_on = Events[int](), list[int](), Event()
+    events, read, goes_on = EventQueue[int](), list[int](), Event()
     threads = set[int]()
 
     def hear(event: int) -> None:
@@ -28,7 +28,7 @@ def test_all_are_read_in_order_and_none_is_waited_for() -> None:
 
 
 def test_who_reads_may_fail_and_hears_no_more() -> None:
-    events, read = Events[int](), list[int]()
+    events, read = EventQueue[int](), list[int]()
 
     def hear(event: int) -> None:
         read.append(event)

@@ -62,3 +62,12 @@ def test_a_solve_that_pauses_ends_with_whoever_began_it() -> None:
     del solving
     thread.join(60.0)
     assert not thread.is_alive()
+
+
+def test_what_is_solved_stays_so_where_it_is_told_to_go_on() -> None:
+    solving = scip.Solving(knapsacks(), scip.Settings(clock=Clock(1e9)))
+    answer = solving.wait()
+    assert answer.status is Status.OPTIMAL
+    assert answer.values is not None
+    solving.go_on(Clock(1e9), nodes=1 << 30, enough=None, starts=[answer.values])
+    assert solving.wait() == answer

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from remat_cli.events import Events
+from remat_cli.events import EventQueue
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.time_plan import PartTimes
@@ -40,7 +40,7 @@ class SoFar:
     budgeted: bool = True
     times: PartTimes = field(default_factory=PartTimes)
     watched: bool = False
-    events: Events[Progress] | None = None
+    events: EventQueue[Progress] | None = None
 
     def say(self, progress: Progress) -> None:
         if self.events is not None:
