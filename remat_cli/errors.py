@@ -65,16 +65,6 @@ class NoPlan(NoSchedule):
     kind = "no plan"
 
 
-class Halted(RematError):
-    """Whoever asked had enough: what was known by then has been said."""
-
-    code = 130
-    kind = "interrupted"
-
-    def __init__(self, says: str = "interrupted") -> None:
-        super().__init__(says)
-
-
 class NotVerified(RematError):
     """`report`: all that was measured."""
 

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import TypeAlias
 
-from remat_cli.errors import Halted, Interrupted, RematError
+from remat_cli.errors import Interrupted, RematError
 from remat_cli.interrupts import CODE, SIGNALS, importing
 from remat_cli.planning.time_plan import ENDING_SHARE
 from solvers.clock import Clock
@@ -28,6 +28,16 @@ GRACE_SHARE, LEAST_GRACE_SECONDS = 0.05, 0.5  # of the time limit, and seconds: 
 STOPPED_GRACE_SECONDS = 5.0  # seconds, after an interrupt
 POLL_SECONDS = 0.1  # seconds
 READING_SECONDS = 60.0  # at most, beyond the limit, for an answer that needs no search
+
+
+class Halted(RematError):
+    """Whoever asked had enough: what was known by then has been said."""
+
+    code = 130
+    kind = "interrupted"
+
+    def __init__(self, says: str = "interrupted") -> None:
+        super().__init__(says)
 
 
 class Interrupts:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remat_cli import usual
+from remat_cli.actions.interrupts import Halted
 from remat_cli.commands import methods, options
-from remat_cli.errors import Halted, InTheWay, Usage, error_in
+from remat_cli.errors import InTheWay, Usage, error_in
 from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.units import show_time
 from solvers.problem import Limits

@@ -15,7 +15,7 @@ from click.core import ParameterSource
 from remat_cli import usual
 from remat_cli.arguments import brief, may_name
 from remat_cli.commands.helping import GroupedCommand as GroupedCommand
-from remat_cli.errors import Halted, NoPlan, Usage, error_in
+from remat_cli.errors import NoPlan, Usage, error_in
 from remat_cli.model.quantities import (
     parse_age,
     parse_budget,
@@ -349,6 +349,8 @@ def optimized(model: Path, level: str | None) -> Path:
 
 def tell_no_plan(clock: Clock, as_json: bool = False) -> int:
     """The last words of a command that ended before it had anything to say, and its exit code."""
+    from remat_cli.actions.interrupts import Halted
+
     late = "no plan was found within the time limit; give more time with --time-limit"
     error = Halted() if clock.stopped() else NoPlan(late)
     if as_json:

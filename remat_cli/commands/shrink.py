@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remat_cli import usual
+from remat_cli.actions.interrupts import Halted
 from remat_cli.commands import options
-from remat_cli.errors import Halted, NoPlan, error_in
+from remat_cli.errors import NoPlan, error_in
 
 if TYPE_CHECKING:
     from remat_cli.actions.shrinking.shrink import Shrinking, Shrunk

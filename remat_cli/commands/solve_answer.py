@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from remat_cli.errors import Halted, NoPlan, RematError, error_in
+from remat_cli.actions.interrupts import Halted
+from remat_cli.errors import NoPlan, RematError, error_in
 from solvers.clock import Clock
 from solvers.problem import Limits
 

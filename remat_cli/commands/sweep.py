@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remat_cli import usual
+from remat_cli.actions.interrupts import Halted
 from remat_cli.commands import methods, options
-from remat_cli.errors import BadInput, Halted, Infeasible, NoPlan, NoSchedule, RematError, error_in
+from remat_cli.errors import BadInput, Infeasible, NoPlan, NoSchedule, RematError, error_in
 from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.planning.time_plan import ENDING_SHARE
 from solvers.problem import Limits, Status
