@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 CODE = 130
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+OBJECT = '{"error": {"code": 130, "kind": "interrupted", "says": "interrupted"}}\n'  # before json is imported
 IMPORTING = "<frozen importlib._bootstrap>"
 
 
@@ -27,7 +28,11 @@ def command(run: Callable[[], None]) -> None:
     heard: list[int] = []
 
     def stop(number: int, frame: FrameType | None) -> None:
-        if heard or importing(frame):
+        if heard:
+            _leave()
+        if importing(frame):
+            if "--json" in sys.argv[1:]:  # nothing has been said yet: the answer is said with all imported
+                sys.stdout.write(OBJECT)
             _leave()
         heard.append(number)
         raise KeyboardInterrupt

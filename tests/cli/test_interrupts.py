@@ -33,6 +33,7 @@ def begun(*args: object, **environment: str) -> subprocess.Popen[str]:
         ("numpy", ["emit", "m.plan.json"], signal.SIGTERM),
         ("onnx", ["verify", "m.plan.json"], signal.SIGTERM),
         ("numpy", ["solve", "m.onnx", "--budget", "50%"], signal.SIGINT),
+        ("numpy", ["solve", "m.onnx", "--budget", "50%", "--json"], signal.SIGINT),
     ],
 )
 def test_while_a_module_is_imported(
@@ -46,8 +47,9 @@ def test_while_a_module_is_imported(
     Path("shadows").mkdir()
     Path("shadows", f"{module}.py").write_text(text)
     process = begun(*args, PYTHONPATH="shadows")
-    _, said = process.communicate(timeout=600)
+    out, said = process.communicate(timeout=600)
     assert (process.returncode, said) == (130, "remat: interrupted\n")
+    assert [json.loads(line)["error"]["code"] for line in out.splitlines()] == [130] * ("--json" in args)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
