@@ -9,6 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
+from remat_cli.torch.backend import Backend
 from tests.sampling import few
 from tests.torch.models import MODELS
 from tests.torch.steps import backend, measured, step, twin
@@ -176,6 +177,16 @@ def test_constants_that_both_passes_read_are_held_once() -> None:
     assert measured(asked, module, run, arguments) == plan.found.outcome.peak
 
 
+def assert_as_foretold(module: nn.Module, arguments: tuple[Any, ...], asked: Backend) -> None:
+    """Its bits are those of eager, and it holds what its plan says."""
+    run = torch.compile(module, backend=asked, dynamic=False)
+    other = twin(module)
+    assert step(module, run, arguments).same_bits(step(other, other, arguments))
+    (plan,) = asked.partitioner.plans
+    assert plan.found is not None, plan.why
+    assert measured(asked, module, run, arguments) == plan.found.outcome.peak
+
+
 def test_what_a_sparse_gradient_holds_is_foretold() -> None:
     """Its places are those of the batch, and its values have a row for each of them."""
 
@@ -189,12 +200,7 @@ def test_what_a_sparse_gradient_holds_is_foretold() -> None:
 
     torch.manual_seed(0)
     module, arguments, asked = Words(), (torch.randint(400, (256,)),), backend("70%")
-    run = torch.compile(module, backend=asked, dynamic=False)
-    other = twin(module)
-    assert step(module, run, arguments).same_bits(step(other, other, arguments))
-    (plan,) = asked.partitioner.plans
-    assert plan.found is not None, plan.why
-    assert measured(asked, module, run, arguments) == plan.found.outcome.peak
+    assert_as_foretold(module, arguments, asked)
 
 
 class Words(nn.Module):
@@ -219,13 +225,7 @@ class Bags(nn.Module):
 
 @pytest.mark.parametrize("made", [*map(Bags, ("max", "mean", "sum")), *map(Words, (1, 2))])
 def test_what_tables_of_rows_hold_is_foretold(made: nn.Module) -> None:
-    arguments, asked = (torch.arange(24).reshape(4, 6),), backend("100%")
-    run = torch.compile(made, backend=asked, dynamic=False)
-    other = twin(made)
-    assert step(made, run, arguments).same_bits(step(other, other, arguments))
-    (plan,) = asked.partitioner.plans
-    assert plan.found is not None, plan.why
-    assert measured(asked, made, run, arguments) == plan.found.outcome.peak
+    assert_as_foretold(made, (torch.arange(24).reshape(4, 6),), backend("100%"))
 
 
 def test_a_sum_of_three_sparse_gradients_holds_no_more_than_is_foretold() -> None:
