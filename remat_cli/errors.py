@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
 
 class RematError(Exception):
-    """An error to be shown to the user as one clear line. `told`: the command's JSON says it already."""
+    """An error to be shown to the user as one clear line."""
 
     code = 3
     kind = "bad input"
-    told = False
 
     def as_object(self) -> dict[str, Any]:
         """For whoever reads JSON."""
@@ -99,12 +98,9 @@ def meant(name: str, known: Iterable[str]) -> str:
     return f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
 
 
-def error_in(said: dict[str, Any], error: RematError | None) -> dict[str, Any]:
-    """What a command prints as JSON, with the error that it ends in."""
-    if error is None:
-        return said
-    error.told = True
-    return {**said, "error": error.as_object()}
+def error_in(said: Mapping[str, Any], error: RematError | None) -> dict[str, Any]:
+    """What a command says as JSON, with the error that it ends in."""
+    return {**said} if error is None else {**said, "error": error.as_object()}
 
 
 class Interrupted(KeyboardInterrupt):

@@ -1,8 +1,8 @@
 """Ctrl-C and SIGTERM, from the first moment of the command to its exit code, which is then 130.
 
 Invariant: an exception is raised only where nobody asks (`remat_cli.actions.interrupts`), and never into an import:
-compiled modules do not survive that. A second signal ends the process at once. Imports next to nothing, since it comes
-before all else.
+compiled modules do not survive that. A second signal ends the process at once. With --json, one object is printed: once
+it is begun, a signal sets the exit code and no more. Imports next to nothing, since it comes before all else.
 """
 
 from __future__ import annotations
@@ -19,8 +19,23 @@ if TYPE_CHECKING:
 
 CODE = 130
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-OBJECT = '{"error": {"code": 130, "kind": "interrupted", "says": "interrupted"}}\n'  # before json is imported
+OBJECT = '{"error": {"code": 130, "kind": "interrupted", "says": "interrupted"}}'  # before json is imported
 IMPORTING = "<frozen importlib._bootstrap>"
+
+
+class Answer:
+    """The object that a command prints for --json: the first is its answer, and what comes later is dropped."""
+
+    begun = False
+
+    def say(self, text: str) -> None:
+        if not self.begun:
+            self.begun = True
+            sys.stdout.write(text + "\n")
+            sys.stdout.flush()
+
+
+ANSWER = Answer()
 
 
 def command(run: Callable[[], None]) -> None:
@@ -31,11 +46,12 @@ def command(run: Callable[[], None]) -> None:
         if heard:
             _leave()
         if importing(frame):
-            if "--json" in sys.argv[1:]:  # nothing has been said yet: the answer is said with all imported
-                sys.stdout.write(OBJECT)
+            if "--json" in sys.argv[1:]:
+                ANSWER.say(OBJECT)
             _leave()
         heard.append(number)
-        raise KeyboardInterrupt
+        if not ANSWER.begun:
+            raise KeyboardInterrupt
 
     for number in SIGNALS:
         signal.signal(number, stop)

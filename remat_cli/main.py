@@ -16,6 +16,7 @@ from typing import NoReturn
 import click
 
 from remat_cli.errors import BadInput, RematError, Usage, meant
+from remat_cli.interrupts import ANSWER
 
 COMMANDS = {  # in the order in which they are used; the words that `remat --help` has for each
     "grad": "Turn a forward model into a training graph.",
@@ -84,7 +85,7 @@ def main(begun: float | None = None) -> None:
     """Run the command; `begun`: since when its time counts, by `time.monotonic`, if not from when it first asks.
 
     Exit codes: 0 done, 1 our bug, 2 usage, 3 bad input, 4 infeasible, 5 no plan, 6 mismatch."""
-    out = sys.stdout
+    out, ANSWER.begun = sys.stdout, False
     try:
         code = remat.main(prog_name="remat", standalone_mode=False, obj=begun)
         sys.stdout.flush()
@@ -97,7 +98,7 @@ def main(begun: float | None = None) -> None:
         _tell({"code": error.exit_code, "kind": Usage.kind, "says": line}, line)
         sys.exit(error.exit_code)
     except RematError as error:
-        _tell(None if error.told else error.as_object(), f"remat: {error}")
+        _tell(error.as_object(), f"remat: {error}")
         sys.exit(error.code)
     except (click.Abort, KeyboardInterrupt):
         _tell({"code": 130, "kind": "interrupted", "says": "interrupted"}, "remat: interrupted")
@@ -130,11 +131,11 @@ def main(begun: float | None = None) -> None:
         sys.exit(1)
 
 
-def _tell(error: dict[str, object] | None, line: str) -> None:
-    """What went wrong: a line for people, and an object for who asked for JSON."""
+def _tell(error: dict[str, object], line: str) -> None:
+    """What went wrong: a line for people, and for who asked for JSON an object, where none was printed."""
     click.echo(line, err=True)  # first: stdout may take nothing any more
-    if error is not None and "--json" in sys.argv[1:]:
-        click.echo(json.dumps({"error": error}))
+    if "--json" in sys.argv[1:]:
+        ANSWER.say(json.dumps({"error": error}))
 
 
 def _end(said: str, code: int) -> NoReturn:

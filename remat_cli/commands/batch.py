@@ -12,6 +12,7 @@ import click
 from remat_cli.commands import options
 from remat_cli.errors import BadInput
 from remat_cli.formats.kinds import FileKind, check_place
+from remat_cli.interrupts import ANSWER
 
 if TYPE_CHECKING:
     from remat_cli.batch.pool import Workers
@@ -128,7 +129,7 @@ def _write(results: Sequence[JobReport], before: Mapping[Any, Any], given: Mappi
         if given[name]:
             write_whole(given[name], text())
     if given["as_json"]:
-        click.echo(report.as_json(results, seconds), nl=False)
+        ANSWER.say(report.as_json(results, seconds).rstrip())
     elif not given["quiet"]:
         failed = sum(not result.passed for result in results)
         cached = sum(bool(result.said["cached"]) for result in results)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -30,7 +29,7 @@ def list_entries(as_json: bool) -> None:
     """What is kept, those that were used last first."""
     found = list(_store().entries())
     if as_json:
-        click.echo(json.dumps({"folder": _place(), "entries": [_object(entry) for entry in found]}))
+        options.say_object({"folder": _place(), "entries": [_object(entry) for entry in found]})
         return
     if found:
         click.echo(_table(found))
@@ -44,7 +43,7 @@ def check(as_json: bool) -> None:
     found = list(_store().entries(whole=True))
     damaged = [entry for entry in found if entry.wrong]
     if as_json:
-        click.echo(json.dumps({"folder": _place(), "whole": len(found) - len(damaged), "damaged": _paths(damaged)}))
+        options.say_object({"folder": _place(), "whole": len(found) - len(damaged), "damaged": _paths(damaged)})
     else:
         for entry in damaged:
             click.echo(f"{entry.path}: {entry.wrong}")
@@ -71,7 +70,7 @@ def prune(older: float | None, max_size: int | None, everything: bool, as_json: 
     for path in (*(entry.path for entry in gone), *parts):
         path.unlink(missing_ok=True)
     if as_json:
-        click.echo(json.dumps({"folder": _place(), "removed": _paths(gone), "half_written": len(parts)}))
+        options.say_object({"folder": _place(), "removed": _paths(gone), "half_written": len(parts)})
     else:
         click.echo(f"removed {_count(gone)}" + (f", and {len(parts)} half-written files" if parts else ""))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -49,8 +48,7 @@ def command(certificate: Path, plan: Path, **given: Any) -> None:
     else:
         proved = check_plan(proof, load_planned(plan))
     if given["as_json"]:
-        gaps = {"gap": proved.gap, "gap_any_order": proved.gap_any_order}
-        click.echo(json.dumps({**asdict(proved), **gaps}))
+        options.say_object({**asdict(proved), "gap": proved.gap, "gap_any_order": proved.gap_any_order})
     elif not given["quiet"]:
         click.echo("\n".join(_lines(proved)))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +38,7 @@ def command(plan: Path, groups: str | None, output: Path | None, as_json: bool, 
     destination = emitting.place_of(planned, output)
     emitting.write(emitted, destination)
     if as_json:
-        click.echo(json.dumps(_object(emitted, destination)))
+        options.say_object(_object(emitted, destination))
     elif not quiet:
         click.echo(_words(emitted, destination))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -159,7 +158,7 @@ def _tell(training: ModelProto, path: Path, forward_nodes: int, given: Mapping[s
         "notes": notes,
     }
     if given["as_json"]:
-        click.echo(json.dumps(report))
+        options.say_object(report)
     elif not given["quiet"]:
         click.echo(_describe(report))
         if named_class_axis(training) is not None:

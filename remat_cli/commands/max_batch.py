@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from itertools import count
 from pathlib import Path
@@ -13,7 +12,7 @@ import click
 from remat_cli import usual
 from remat_cli.actions.interrupts import Halted
 from remat_cli.commands import methods, options
-from remat_cli.errors import InTheWay, Usage, error_in
+from remat_cli.errors import InTheWay, Usage
 from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.units import show_time
 from solvers.problem import Limits
@@ -183,7 +182,7 @@ def _tell(model: Path, steps: Scaled, found: Largest, given: Mapping[str, Any], 
     stem = model.name.removesuffix(".onnx")
     path = _saved(found.plan, given["output"] or model.with_name(f"{stem}.{steps.dim}{found.size}.plan.json"))
     if given["as_json"]:
-        click.echo(json.dumps(error_in(sizes.as_object(found, steps.dim, str(path)), error)))
+        options.say_object(sizes.as_object(found, steps.dim, str(path)), error)
     elif not given["quiet"]:
         click.echo(sizes.as_text(found, steps.dim))
         for note in found.plan.notes:

@@ -6,7 +6,6 @@ Invariant: all of it is read from the registry and the methods' records; no meth
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, TypeVar
@@ -89,17 +88,17 @@ def own_options(command: Command) -> Command:
     return command
 
 
-def list_methods(as_json: bool) -> str:
-    """The registry as a table, with the columns of Checkmate's Table 1, or as JSON."""
+def list_methods(as_json: bool) -> None:
+    """Print the registry as a table, with the columns of Checkmate's Table 1, or as JSON."""
     from remat_cli.saying.report import table
 
     if as_json:
-        return json.dumps({name: _describe(name) for name in METHODS})
+        return options.say_object({name: _describe(name) for name in METHODS})
     rows = [["method", "general", "cost", "memory", "proof", "2000 nodes", "what it does"]]
     for name, method in METHODS.items():
         marks = (method.general, method.cost_aware, method.memory_aware, method.proof)
         rows.append([name, *("yes" if mark else "-" for mark in marks), method.typical, method.says])
-    return table(rows, left=(0, 6))
+    click.echo(table(rows, left=(0, 6)))
 
 
 def _describe(name: str) -> dict[str, Any]:

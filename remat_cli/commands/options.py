@@ -15,7 +15,8 @@ from click.core import ParameterSource
 from remat_cli import usual
 from remat_cli.arguments import brief, may_name
 from remat_cli.commands.helping import GroupedCommand as GroupedCommand
-from remat_cli.errors import NoPlan, Usage, error_in
+from remat_cli.errors import NoPlan, RematError, Usage, error_in
+from remat_cli.interrupts import ANSWER
 from remat_cli.model.quantities import (
     parse_age,
     parse_budget,
@@ -347,6 +348,11 @@ def optimized(model: Path, level: str | None) -> Path:
     return optimize_file(model, level)
 
 
+def say_object(said: Mapping[str, Any], error: RematError | None = None) -> None:
+    """What a command prints for --json, with the error that it ends in."""
+    ANSWER.say(json.dumps(error_in(said, error)))
+
+
 def tell_no_plan(clock: Clock, as_json: bool = False) -> int:
     """The last words of a command that ended before it had anything to say, and its exit code."""
     from remat_cli.actions.interrupts import Halted
@@ -354,6 +360,6 @@ def tell_no_plan(clock: Clock, as_json: bool = False) -> int:
     late = "no plan was found within the time limit; give more time with --time-limit"
     error = Halted() if clock.stopped() else NoPlan(late)
     if as_json:
-        click.echo(json.dumps(error_in({}, error)))
+        say_object({}, error)
     click.echo(f"remat: {error}", err=True)
     return error.code

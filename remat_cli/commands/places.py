@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +44,7 @@ def command(model: Path, output: Path | None, sources: Path | None, as_json: boo
     placing.write_places(found, destination)
     written = [str(path) for path in placing.write_sources(sources)] if sources else []
     if as_json:
-        click.echo(json.dumps(_object(found, destination, written)))
+        options.say_object(_object(found, destination, written))
     elif not quiet:
         click.echo(_words(found, destination, written))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +47,7 @@ def command(model: Path, **given: Any) -> None:
         problemfile.write(subject.named, path)
     figures = _figures(subject)
     if given["as_json"]:
-        click.echo(json.dumps({"problem": str(path), **figures, "notes": list(sentences(subject.notes))}))
+        options.say_object({"problem": str(path), **figures, "notes": list(sentences(subject.notes))})
     elif not given["quiet"]:
         for note in sentences(subject.notes):
             click.echo(f"note: {note}", err=True)

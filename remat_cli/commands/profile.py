@@ -5,7 +5,6 @@ Invariant: the file is written whole, and only once every op has a cost; pinned 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -84,7 +83,7 @@ def command(model: Path, **given: Any) -> None:
     costs = profiling.write(found, model, destination)
     difference = _compared(found, costs, clock.left()) if given["compare"] else None
     if given["as_json"]:
-        click.echo(json.dumps(_object(found, costs, destination, difference)))
+        options.say_object(_object(found, costs, destination, difference))
     elif not given["quiet"]:
         _tell(found, costs, destination, difference)
 
@@ -133,7 +132,7 @@ def _tell_ahead(model: Path, asked: ProfileQuestion, as_json: bool) -> None:
 
     plan = ahead(model, asked)
     if as_json:
-        click.echo(json.dumps(asdict(plan)))
+        options.say_object(asdict(plan))
         return
     words = f"{plan.ops} ops of {plan.signatures} kinds, of which {plan.cached} were measured before."
     click.echo(f"{words} Measuring the others takes about {show_time(plan.seconds * 1e9)}.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -57,7 +56,9 @@ def command(files: tuple[Path, ...], **given: Any) -> None:
     _draw(every, plot, matrices, given["breakdown"])
     if web:
         _write_page(every[0], web, curve)
-    if given["as_json"] or not given["quiet"]:
+    if given["as_json"]:
+        options.say_object(_object(every, given))
+    elif not given["quiet"]:
         click.echo(_words(every, given))
     if not any(given[name] for name in ("quiet", "as_json", "as_csv", "statements")):
         for path in written:
@@ -117,15 +118,18 @@ def _draw(every: list[Shown], plot: Path | None, matrices: Path | None, breakdow
         draw_matrices(matrices, every[0])
 
 
-def _words(every: list[Shown], given: Mapping[str, Any]) -> str:
-    """What goes to stdout."""
+def _object(every: list[Shown], given: Mapping[str, Any]) -> dict[str, Any]:
     from remat_cli.saying import several, showing
 
-    if given["as_json"] and given["breakdown"]:
-        return json.dumps({"bars": [bar.as_object() for bar in several.bars(every)]})
-    if given["as_json"]:
-        objects = [showing.as_object(found, given["statements"]) for found in every]
-        return json.dumps(objects[0] if len(objects) == 1 else {"shown": objects})
+    if given["breakdown"]:
+        return {"bars": [bar.as_object() for bar in several.bars(every)]}
+    objects = [showing.as_object(found, given["statements"]) for found in every]
+    return objects[0] if len(objects) == 1 else {"shown": objects}
+
+
+def _words(every: list[Shown], given: Mapping[str, Any]) -> str:
+    from remat_cli.saying import several, showing
+
     if given["breakdown"]:
         return several.breakdowns(several.bars(every), given["as_csv"])
     if given["chart"]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ import click
 from remat_cli import usual
 from remat_cli.actions.interrupts import Halted
 from remat_cli.commands import options
-from remat_cli.errors import NoPlan, error_in
+from remat_cli.errors import NoPlan
 
 if TYPE_CHECKING:
     from remat_cli.actions.shrinking.shrink import Shrinking, Shrunk
@@ -119,7 +118,7 @@ def _tell(found: Shrunk, given: dict[str, Any], halted: bool) -> Halted | None:
 
     error = Halted() if halted else None
     if given["as_json"]:
-        click.echo(json.dumps(error_in(shrink_answer.as_object(found), error)))
+        options.say_object(shrink_answer.as_object(found), error)
     elif not given["quiet"]:
         click.echo("\n".join(shrink_answer.advice(found)))
     return error

@@ -5,7 +5,6 @@ Invariant: a plan file on disk is always legal and whole; while a solver still s
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
@@ -17,7 +16,7 @@ import click
 from remat_cli.commands import methods, options
 from remat_cli.commands.helping import MethodOption
 from remat_cli.commands.solve_answer import LatestPlan, Place, tell_answer, tell_nothing_yet
-from remat_cli.errors import BadInput, Infeasible, NoPlan, NoSchedule, Usage, error_in
+from remat_cli.errors import BadInput, Infeasible, NoPlan, NoSchedule, Usage
 from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.model.sessions import STRICT
 from remat_cli.units import show_bytes
@@ -83,7 +82,7 @@ def command(model: Path | None, **parsed: Any) -> None:
     """
     given = settled(parsed)
     if given["list_methods"]:
-        click.echo(methods.list_methods(given["as_json"]))
+        methods.list_methods(given["as_json"])
         return
     from remat_cli.actions.answering import cut_as_asked
     from remat_cli.actions.interrupts import Deadline, listening
@@ -197,8 +196,7 @@ def _compare(asked: WholeQuestion, given: Mapping[str, Any]) -> None:
         proved = any(found.status is Status.INFEASIBLE for found in answers)
         error = (Infeasible if proved else NoPlan)(f"no method found a plan within {show_bytes(budget)}")
     if given["as_json"]:
-        said = {"budget": budget, "methods": [report.as_object(found, None) for found in answers]}
-        click.echo(json.dumps(error_in(said, error)))
+        options.say_object({"budget": budget, "methods": [report.as_object(found, None) for found in answers]}, error)
     else:
         click.echo(report.comparison(answers, as_csv=given["as_csv"]))
     if error is not None:
@@ -219,7 +217,7 @@ def _tell_relaxation(asked: WholeQuestion, given: Mapping[str, Any]) -> None:
             "integrality_gap": found.ratio,
             "of": sentence(found.note),
         }
-        click.echo(json.dumps(answer))
+        options.say_object(answer)
         return
     gap = f", integrality gap {found.ratio:.4g}" if found.ratio else ", no schedule found to compare it with"
     click.echo(f"LP bound {found.bound:.6g}{gap}\nnote: {sentence(found.note)}")

@@ -5,7 +5,6 @@ Invariant: a plan file on disk is always legal and whole; while a solver still s
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -16,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remat_cli.actions.interrupts import Halted
-from remat_cli.errors import NoPlan, RematError, error_in
+from remat_cli.commands.options import say_object
+from remat_cli.errors import NoPlan, RematError
 from solvers.clock import Clock
 from solvers.problem import Limits
 
@@ -42,7 +42,7 @@ def tell_nothing_yet(given: Mapping[str, Any], clock: Clock) -> int:
     error = Halted(words) if clock.stopped() else NoPlan(words)
     if given["as_json"]:
         said = {"status": "unknown", "method": given["method"], "plan": None, "stopped": stopped}
-        click.echo(json.dumps(error_in(said, error)))
+        say_object(said, error)
     click.echo(f"remat: {error}", err=True)
     return error.code
 
@@ -122,7 +122,7 @@ def tell_answer(found: Answer, place: Place, given: Mapping[str, Any], notes: Se
     if given["as_json"]:
         said = report.as_object(found, str(place.path) if found.found else None)
         said["notes"] += notes
-        click.echo(json.dumps(error_in(said, error)))
+        say_object(said, error)
     elif found.found and not given["quiet"]:
         _tell_people(found, place, given, notes)
     if error is not None:

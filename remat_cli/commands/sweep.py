@@ -151,14 +151,13 @@ def _tell(curve: Curve, given: Mapping[str, Any], halted: bool) -> RematError | 
     output, error = given["output"], Halted() if halted else _refusal(curve)
     in_file = output is not None and output.suffix == ".json"
     plans = _write_plans(curve, output) if output and not in_file else {}
-    said = json.dumps(error_in(curves.as_object(curve, plans), error)) if in_file or given["form"] == "json" else ""
     if in_file:
-        write_whole(output, said + "\n")
+        write_whole(output, json.dumps(error_in(curves.as_object(curve, plans), error)) + "\n")
     if given["plot"]:
         draw_curve(given["plot"], curve)
     match given["form"]:
         case "json":
-            click.echo(said)
+            options.say_object(curves.as_object(curve, plans), error)
         case "csv":
             click.echo(curves.as_csv(curve))
         case "md":

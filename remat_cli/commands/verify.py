@@ -70,7 +70,7 @@ def command(plan: Path, model: Path | None, output: Path | None, as_json: bool, 
     if output:
         write_whole(output, json.dumps(said, indent=1) + "\n")
     if as_json:
-        click.echo(json.dumps(said))
+        options.say_object(said)
     elif not quiet:
         click.echo("\n".join((verify_answer.summary(found), *verify_answer.times(found, planned))))
         if rewritten is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,7 +98,7 @@ def command(
     write_whole(path, model.SerializeToString(deterministic=True))
     report = {"model": str(path), "network": name, **_figures(net, model)}
     if as_json:
-        click.echo(json.dumps(report))
+        options.say_object(report)
     elif not quiet:
         click.echo(_describe(report))
 
@@ -118,7 +117,7 @@ def _figures(net: Builder, model: ModelProto) -> dict[str, Any]:
 
 def _list_networks(networks: dict[str, str], as_json: bool) -> None:
     if as_json:
-        return click.echo(json.dumps(networks))
+        return options.say_object(networks)
     for name, about in networks.items():
         click.echo(f"{name:<16} {about}")
 

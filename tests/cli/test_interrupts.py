@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from remat_cli.formats import planfile
+from remat_cli.main import COMMANDS
 from tests.cli.running import Command
 
 
@@ -93,6 +94,79 @@ def test_one_object_says_the_curve_and_that_it_was_ended(tmp_path: Path, data: P
     time.sleep(4)
     points = said_once(process).get("points")
     assert points is None or len(points) == 9  # none, where the machine is so busy that no search had begun
+
+
+AFTER_THE_ANSWER = """
+import signal, sys
+
+class Out:
+    def __init__(self, stdout):
+        self.stdout, self.sent = stdout, False
+
+    def __getattr__(self, name):
+        return getattr(self.stdout, name)
+
+    def write(self, text):
+        self.stdout.write(text)
+        self.stdout.flush()
+        if "{" in text and not self.sent:
+            self.sent = True
+            signal.raise_signal(signal.SIGINT)
+
+sys.stdout = Out(sys.stdout)
+from remat_cli.start import main
+main()
+"""
+ANSWERS = {  # in this order: later ones read what earlier ones wrote
+    "zoo": "zoo cnn --free-batch -o net.onnx",
+    "list of networks": "zoo --list",
+    "grad": "grad net.onnx --batch 1 -o step.onnx",
+    "estimate": "profile m.onnx --estimate h100 -o other.costs.yaml",
+    "dry run": "profile m.onnx --dry-run",
+    "problem": "problem m.onnx",
+    "solve": "solve m.onnx --budget 80% --method evict -o m.plan.json --certificate m.cert.json",
+    "methods": "solve --list",
+    "every method": "solve m.problem.json --budget 100% --method all --time-limit 1s",
+    "relaxation": "solve m.problem.json --budget 100% --lp",
+    "no plan": "solve m.onnx --budget 1KB",
+    "emit": "emit m.plan.json",
+    "verify": "verify m.plan.json",
+    "check": "check m.cert.json m.plan.json",
+    "show": "show m.plan.json",
+    "bars": "show m.plan.json --breakdown",
+    "places": "places m.onnx",
+    "sweep": "sweep m.onnx --budgets 90% --methods evict",
+    "max-batch": "max-batch net.onnx --budget 8MB --estimate h100 --time-limit 20s",
+    "shrink": "shrink m.onnx --time-limit 20s",
+    "batch": "batch jobs.yaml",
+    "cache": "cache list",
+    "check of the cache": "cache check",
+    "pruning": "cache prune",
+}
+
+
+def prints_one_object(words: str) -> bool:
+    """Whether Ctrl-C just after its answer lets the command end with 130, and with what it had printed."""
+    command = [sys.executable, "-c", AFTER_THE_ANSWER, *words.split(), "--json"]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    assert isinstance(json.loads(ran.stdout), dict)  # one object, and nothing else
+    return (ran.returncode, ran.stderr.splitlines()[-1]) == (130, "remat: interrupted")
+
+
+@pytest.mark.parametrize("words", [ANSWERS["list of networks"], ANSWERS["methods"], "emit none.plan.json"])
+def test_ctrl_c_just_after_the_answer(words: str) -> None:
+    assert prints_one_object(words)
+
+
+@pytest.mark.slow
+def test_ctrl_c_just_after_the_answer_of_every_command(
+    tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(data / "torch_cnn.onnx", "m.onnx")
+    Path("jobs.yaml").write_text("models: [m.onnx]\nbudgets: [90%]\nmethods: [evict]\n")
+    assert {words.split()[0] for words in ANSWERS.values()} == set(COMMANDS)
+    assert [name for name, words in ANSWERS.items() if not prints_one_object(words)] == []
 
 
 def test_what_it_started_ends_with_it(remat: Command, data: Path, tmp_path: Path) -> None:
