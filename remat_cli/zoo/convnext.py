@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from remat_cli.zoo.layers import Images, Net
+from remat_cli.zoo.layers import IMAGES, Images, Net
 
 BLOCKS = (3, 3, 27, 3)
-IMAGES = Images()
 EPSILON, STD = 1e-6, 0.02
 
 
@@ -25,7 +24,7 @@ def convnext(net: Net, images: Images = IMAGES, width: int = 192) -> str:
 
 def _block(net: Net, x: str, name: str) -> str:
     width = net.shapes[x][1]
-    y = net.transpose(net.depthwise_conv(x, f"{name}.conv", 7), f"{name}.last", [0, 2, 3, 1])
+    y = net.transpose(net.conv(x, f"{name}.conv", width, 7, groups=width, bias=True), f"{name}.last", [0, 2, 3, 1])
     y = net.dense(net.layer_norm(y, f"{name}.norm", EPSILON), f"{name}.expand", 4 * width, STD)
     y = net.transpose(net.dense(net.gelu(y), f"{name}.project", width, STD), f"{name}.first", [0, 3, 1, 2])
     scale = net.weight(f"{name}.scale", (width, 1, 1), fill=1e-6)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from remat_cli.zoo.layers import Net, Pair, as_pair
+from remat_cli.zoo.layers import IMAGES, Images, Net
 
 # depth: growth rate, channels after the stem, layers of each block
 SHAPES = {
@@ -13,9 +13,9 @@ SHAPES = {
 }
 
 
-def densenet(net: Net, depth: int, batch: int = 32, image: Pair = 224, channels: int = 3, classes: int = 1000) -> str:
+def densenet(net: Net, depth: int, images: Images = IMAGES) -> str:
     growth, stem, blocks = SHAPES[depth]
-    x = net.input("input", (batch, channels, *as_pair(image)))
+    x = net.input("input", images.shape)
     x = net.relu(net.batch_norm(net.conv(x, "features.conv0", stem, 7, 2), "features.norm0"))
     x = net.max_pool(x, "features.pool0", 3, 2, 1)
     for block, layers in enumerate(blocks, 1):
@@ -26,7 +26,7 @@ def densenet(net: Net, depth: int, batch: int = 32, image: Pair = 224, channels:
             x = _transition(net, x, f"features.transition{block}")
     x = net.relu(net.batch_norm(x, "features.norm5"))
     x = net.flatten(net.global_average_pool(x, "avgpool"))
-    return net.linear(x, "classifier", classes)
+    return net.linear(x, "classifier", images.classes)
 
 
 def _dense_layer(net: Net, x: str, name: str, growth: int) -> str:

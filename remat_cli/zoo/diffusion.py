@@ -64,7 +64,7 @@ def _step(net: Net, x: str, name: str, channels: int, time: str, attentive: bool
     """A residual block, and attention if the level has it."""
     y = net.conv_with_bias(net.swish(_normalized(net, x, f"{name}.norm1")), f"{name}.conv1", channels, 3)
     shift = net.constant(f"{name}.time.shape", np.array([1, channels, 1, 1], np.int64))
-    level = net.op("Reshape", [net.linear(time, f"{name}.time", channels), shift], f"{name}.level", (1, channels, 1, 1))
+    level = net.op("Reshape", [net.linear(time, f"{name}.time", channels), shift], f"{name}.level")
     y = net.swish(_normalized(net, net.add(y, level, f"{name}.shifted"), f"{name}.norm2"))
     y = net.conv_with_bias(net.dropout(y, f"{name}.drop"), f"{name}.conv2", channels, 3)
     x = x if net.shapes[x][1] == channels else net.conv_with_bias(x, f"{name}.shortcut", channels, 1)

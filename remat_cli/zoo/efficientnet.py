@@ -63,9 +63,8 @@ def _block(net: Net, x: str, name: str, block: Bottleneck) -> str:
     y = x
     if block.expansion > 1:
         y = net.swish(net.batch_norm(net.conv(y, f"{name}.expand", wide, 1), f"{name}.bn1"))
-    y = net.swish(
-        net.batch_norm(net.grouped_conv(y, f"{name}.depthwise", wide, block.kernel, wide, block.stride), f"{name}.bn2")
-    )
+    y = net.conv(y, f"{name}.depthwise", wide, block.kernel, block.stride, groups=wide)
+    y = net.swish(net.batch_norm(y, f"{name}.bn2"))
     y = _squeeze_excite(net, y, f"{name}.se", max(1, before // 4))
     y = net.batch_norm(net.conv(y, f"{name}.project", block.channels, 1), f"{name}.bn3")
     return net.add(x, y, f"{name}.add") if net.shapes[x] == net.shapes[y] else y
@@ -75,8 +74,7 @@ def _squeeze_excite(net: Net, x: str, name: str, squeezed: int) -> str:
     y = net.global_average_pool(x, f"{name}.avgpool")
     y = net.swish(net.conv_with_bias(y, f"{name}.fc1", squeezed, 1))
     y = net.conv_with_bias(y, f"{name}.fc2", net.shapes[x][1], 1)
-    gate = net.op("Sigmoid", [y], f"{name}.gate", net.shapes[y])
-    return net.multiply(x, gate, f"{name}.scale")
+    return net.multiply(x, net.op("Sigmoid", [y], f"{name}.gate"), f"{name}.scale")
 
 
 def _scale(channels: int, multiplier: float) -> int:

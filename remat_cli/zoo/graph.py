@@ -8,12 +8,12 @@ batch no node has its size in it: only the data and the logits name it, as their
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, defs, helper, numpy_helper, shape_inference
 
 from remat_cli.errors import Usage
 
@@ -52,6 +52,10 @@ class Builder:
     free_batch: bool = False
     nodes: list[onnx.NodeProto] = field(default_factory=list)
     shapes: dict[str, Shape] = field(default_factory=dict)
+    types: dict[str, onnx.TypeProto] = field(default_factory=dict)
+    known: dict[str, TensorProto] = field(
+        default_factory=dict
+    )  # what constants hold, and shapes that are made of the batch
     weights: dict[str, Weight] = field(default_factory=dict)
     inputs: dict[str, int] = field(default_factory=dict)  # name -> element type
     class_axis: int | None = None  # of the logits, if it is not where ONNX's own loss has it
@@ -61,8 +65,7 @@ class Builder:
         if min(shape) < 1:
             raise Usage(f"{name} would have the shape {list(shape)}: every size must be at least 1")
         self.inputs[name] = dtype
-        self.shapes[name] = shape
-        return name
+        return self._tell(name, shape, dtype)
 
     def tokens(self, shape: Shape) -> str:
         """Numbers of words."""
@@ -70,34 +73,42 @@ class Builder:
 
     def weight(self, name: str, shape: Shape, std: float | None = None, fill: float = 0.0, buffer: bool = False) -> str:
         self.weights[name] = Weight(shape, std, fill, buffer)
-        self.shapes[name] = shape
-        return name
+        return self._tell(name, shape)
 
     def constant(self, name: str, value: np.ndarray | float | Sequence[int]) -> str:
         """A Constant node: unlike an initializer, nobody mistakes it for a weight."""
         array = np.asarray(value)
         if array.dtype == np.float64:
             array = array.astype(np.float32)
-        self.node("Constant", [], {name: array.shape}, value=numpy_helper.from_array(array, name))
-        return name
+        self.known[name] = numpy_helper.from_array(array, name)
+        return self.op("Constant", [], name, value=self.known[name])
 
-    def op(self, op_type: str, inputs: Sequence[str], name: str, shape: Shape, **attributes: object) -> str:
+    def op(self, op_type: str, inputs: Sequence[str], name: str, **attributes: object) -> str:
         """A node with one output."""
-        self.node(op_type, inputs, {name: shape}, **attributes)
-        return name
+        return self.node(op_type, inputs, [name], **attributes)[0]
 
-    def node(self, op_type: str, inputs: Sequence[str], outputs: Mapping[str, Shape], **attributes: object) -> None:
-        name = next(iter(outputs))
-        for output, shape in outputs.items():
-            if output in self.shapes:
-                raise AssertionError(f"two values are called {output}")
-            if any(size < 1 for size in shape):
-                raise Usage(
-                    f"nothing is left at {name}: its output would have the shape {list(shape)}; ask for larger data"
-                )
-            self.shapes[output] = shape
+    def node(self, op_type: str, inputs: Sequence[str], outputs: Sequence[str], **attributes: object) -> Sequence[str]:
+        """A node whose outputs have the shapes that ONNX infers."""
         given = {key: value for key, value in attributes.items() if value is not None}
-        self.nodes.append(helper.make_node(op_type, list(inputs), list(outputs), name=name, **given))
+        node = helper.make_node(op_type, list(inputs), list(outputs), name=outputs[0], **given)
+        schema, imports = defs.get_schema(op_type, self.opset, ""), [helper.make_opsetid("", self.opset)]
+        types = {name: self.types[name] for name in inputs if name}
+        known = {name: self.known[name] for name in inputs if name in self.known}
+        found = shape_inference.infer_node_outputs(schema, node, types, known, opset_imports=imports)
+        for output in outputs:
+            assert output not in self.types, f"two values are called {output}"
+            kind = found[output].tensor_type
+            shape = tuple(dim.dim_value for dim in kind.shape.dim)
+            if any(size < 1 for size in shape):
+                words = f"nothing is left at {node.name}: its output would have the shape {list(shape)}"
+                raise Usage(f"{words}; ask for larger data")
+            self._tell(output, shape, kind.elem_type)
+        self.nodes.append(node)
+        return outputs
+
+    def _tell(self, name: str, shape: Shape, dtype: int = TensorProto.FLOAT) -> str:
+        self.shapes[name], self.types[name] = shape, helper.make_tensor_type_proto(dtype, shape)
+        return name
 
     def finish(self, name: str, output: str, weights: str) -> onnx.ModelProto:
         """The model, `output` renamed to logits, every value's shape found by ONNX's own inference."""
@@ -112,7 +123,7 @@ class Builder:
         )
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], producer_name="remat")
         model.ir_version = min(model.ir_version, 10)
-        model = onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
+        model = shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
         as_inputs = self._kept_as_inputs(weights)
         self._store_weights(model, as_inputs)
         props = {PARAMETERS: " ".join(as_inputs)} if as_inputs else {}

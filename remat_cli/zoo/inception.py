@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from remat_cli.zoo.layers import Net, Pair, as_pair
+from remat_cli.zoo.layers import Images, Net, Pair
+
+IMAGES = Images(image=299)
 
 
-def inception_v3(net: Net, batch: int = 32, image: Pair = 299, channels: int = 3, classes: int = 1000) -> str:
-    x = net.input("input", (batch, channels, *as_pair(image)))
+def inception_v3(net: Net, images: Images = IMAGES) -> str:
+    x = net.input("input", images.shape)
     x = _add_unpadded(net, x, "Conv2d_1a_3x3", 32, 3, 2)
     x = _add_unpadded(net, x, "Conv2d_2a_3x3", 32, 3, 1)
     x = _basic(net, x, "Conv2d_2b_3x3", 64, 3)
@@ -23,7 +25,7 @@ def inception_v3(net: Net, batch: int = 32, image: Pair = 299, channels: int = 3
     for name in ("Mixed_7b", "Mixed_7c"):
         x = _inception_e(net, x, name)
     x = net.flatten(net.global_average_pool(x, "avgpool"))
-    return net.linear(net.dropout(x, "dropout"), "fc", classes)
+    return net.linear(net.dropout(x, "dropout"), "fc", images.classes)
 
 
 def _basic(net: Net, x: str, name: str, width: int, kernel: Pair) -> str:

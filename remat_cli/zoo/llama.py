@@ -23,7 +23,7 @@ def llama(net: Net, size: TransformerSize = SIZE, tokens: Tokens = TOKENS) -> st
         )
     words = net.weight("embed_tokens.weight", (tokens.vocabulary, size.hidden), std=STD)
     ids = net.tokens((tokens.batch, tokens.seq))
-    x = net.op("Gather", [words, ids], "embedded", (tokens.batch, tokens.seq, size.hidden))
+    x = net.op("Gather", [words, ids], "embedded")
     mask = net.constant("causal_mask", np.tril(np.ones((tokens.seq, tokens.seq), bool)))
     lowest, turn = net.constant("masked", -1e4), _rotation(net, tokens.seq, size.hidden // size.heads)
     for number in range(size.layers):
@@ -64,10 +64,8 @@ def _attend(net: Net, x: str, name: str, size: TransformerSize, fixed: tuple[tup
 
 def _turned(net: Net, x: str, turn: tuple[str, str]) -> str:
     """Each half of the features turned towards the other, by the position's angles."""
-    *leading, size = net.shapes[x]
-    low, high = f"{x}.low", f"{x}.high"
-    net.node("Split", [x], dict.fromkeys((low, high), (*leading, size // 2)), axis=-1, num_outputs=2)
-    other = net.concat([net.op("Neg", [high], f"{high}.neg", net.shapes[high]), low], f"{x}.turned", axis=3)
+    low, high = net.node("Split", [x], [f"{x}.low", f"{x}.high"], axis=-1, num_outputs=2)
+    other = net.concat([net.op("Neg", [high], f"{high}.neg"), low], f"{x}.turned", axis=3)
     return net.add(net.multiply(x, turn[0], f"{x}.cos"), net.multiply(other, turn[1], f"{x}.sin"), f"{x}.rotary")
 
 
@@ -77,7 +75,7 @@ def _repeated(net: Net, x: str, heads: int) -> str:
     many = heads // few
     apart = net.reshape(x, f"{x}.apart", (batch, few, 1, seq, size))
     times = net.constant(f"{x}.times", np.array([1, 1, many, 1, 1], np.int64))
-    wide = net.op("Expand", [apart, times], f"{x}.expanded", (batch, few, many, seq, size))
+    wide = net.op("Expand", [apart, times], f"{x}.expanded")
     return net.reshape(wide, f"{x}.repeated", (batch, heads, seq, size))
 
 

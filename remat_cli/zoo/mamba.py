@@ -27,7 +27,7 @@ def mamba(net: Net, size: MambaSize = SIZE, tokens: Tokens = TOKENS) -> str:
     """Token ids in, next-token logits out; the output layer shares the embedding's weight."""
     words = net.weight("embedding.weight", (tokens.vocabulary, size.hidden), std=STD)
     ids = net.tokens((tokens.batch, tokens.seq))
-    x = net.op("Gather", [words, ids], "embedded", (tokens.batch, tokens.seq, size.hidden))
+    x = net.op("Gather", [words, ids], "embedded")
     for number in range(size.layers):
         name = f"layers.{number}"
         x = net.add(x, _mix(net, net.rms_norm(x, f"{name}.norm", 1e-5), f"{name}.mixer"), f"{name}.add")
@@ -35,24 +35,17 @@ def mamba(net: Net, size: MambaSize = SIZE, tokens: Tokens = TOKENS) -> str:
 
 
 def _mix(net: Net, x: str, name: str) -> str:
-    batch, seq, hidden = net.shapes[x]
+    hidden = net.shapes[x][-1]
     inner, rank = 2 * hidden, -(-hidden // 16)
-    inside, gate = f"{name}.inside", f"{name}.gate"
     both = net.product(x, f"{name}.in_proj", 2 * inner, STD)
-    net.node("Split", [both], dict.fromkeys((inside, gate), (batch, seq, inner)), axis=-1, num_outputs=2)
+    inside, gate = net.node("Split", [both], [f"{name}.inside", f"{name}.gate"], axis=-1, num_outputs=2)
     y = net.swish(_convolve_causally(net, inside, f"{name}.conv"))
     chosen = net.product(y, f"{name}.x_proj", rank + 2 * STATES, STD)
-    low, into, out = f"{name}.low", f"{name}.into", f"{name}.out"
-    parts = {low: (batch, seq, rank), into: (batch, seq, STATES), out: (batch, seq, STATES)}
     lengths = net.constant(f"{name}.lengths", np.array([rank, STATES, STATES], np.int64))
-    net.node("Split", [chosen, lengths], parts, axis=-1)
-    step = net.dense(low, f"{name}.dt_proj", inner, STD)
-    step = net.op("Softplus", [step], f"{name}.step", (batch, seq, inner))
-    z = net.add(
-        _scan(net, (y, step, into, out), name),
-        net.multiply(y, _weight(net, f"{name}.D", inner), f"{name}.skip"),
-        f"{name}.sum",
-    )
+    low, into, out = net.node("Split", [chosen, lengths], [f"{name}.low", f"{name}.into", f"{name}.out"], axis=-1)
+    step = net.op("Softplus", [net.dense(low, f"{name}.dt_proj", inner, STD)], f"{name}.step")
+    scanned = _scan(net, (y, step, into, out), name)
+    z = net.add(scanned, net.multiply(y, _weight(net, f"{name}.D", inner), f"{name}.skip"), f"{name}.sum")
     return net.product(net.multiply(z, net.swish(gate), f"{name}.gated"), f"{name}.out_proj", hidden, STD)
 
 
@@ -62,11 +55,10 @@ def _weight(net: Net, name: str, *shape: int) -> str:
 
 def _convolve_causally(net: Net, x: str, name: str) -> str:
     """Each feature with those of the last few tokens."""
-    batch, seq, inner = net.shapes[x]
+    _, seq, inner = net.shapes[x]
     y = net.transpose(x, f"{name}.first", [0, 2, 1])
     weights = [net.weight(f"{name}.weight", (inner, 1, KERNEL), std=KERNEL**-0.5), net.weight(f"{name}.bias", (inner,))]
-    long = (batch, inner, seq + KERNEL - 1)
-    y = net.op("Conv", [y, *weights], name, long, kernel_shape=[KERNEL], pads=[KERNEL - 1] * 2, group=inner)
+    y = net.op("Conv", [y, *weights], name, kernel_shape=[KERNEL], pads=[KERNEL - 1] * 2, group=inner)
     return net.transpose(_part(net, y, f"{name}.past", 2, (0, seq)), f"{name}.last", [0, 2, 1])
 
 
@@ -74,23 +66,18 @@ def _scan(net: Net, given: tuple[str, str, str, str], name: str) -> str:
     """state = exp(step * A) * state + step * into * x at each token; what comes out is the state by `out`."""
     x, step, into, out = given
     batch, seq, inner = net.shapes[x]
-    rate = net.op("Exp", [_weight(net, f"{name}.A_log", inner, STATES)], f"{name}.rate", (inner, STATES))
-    rate = net.op("Neg", [rate], f"{name}.A", (inner, STATES))
+    rate = net.op("Exp", [_weight(net, f"{name}.A_log", inner, STATES)], f"{name}.rate")
+    rate = net.op("Neg", [rate], f"{name}.A")
     wide = net.reshape(step, f"{name}.step.wide", (batch, seq, inner, 1))
-    kept = net.multiply(wide, rate, f"{name}.decay")
-    kept = net.op("Exp", [kept], f"{name}.kept", net.shapes[kept])
+    kept = net.op("Exp", [net.multiply(wide, rate, f"{name}.decay")], f"{name}.kept")
     fed = net.reshape(net.multiply(step, x, f"{name}.fed"), f"{name}.fed.wide", (batch, seq, inner, 1))
     state = net.multiply(fed, net.reshape(into, f"{name}.into.wide", (batch, seq, 1, STATES)), f"{name}.state")
     far = 1
     while far < seq:
         kept, state = _double(net, (kept, state), f"{name}.by{far}", far)
         far *= 2
-    read = net.op(
-        "MatMul",
-        [state, net.reshape(out, f"{name}.out.wide", (batch, seq, STATES, 1))],
-        f"{name}.read",
-        (batch, seq, inner, 1),
-    )
+    wide = net.reshape(out, f"{name}.out.wide", (batch, seq, STATES, 1))
+    read = net.op("MatMul", [state, wide], f"{name}.read")
     return net.reshape(read, f"{name}.scanned", (batch, seq, inner))
 
 
@@ -98,20 +85,17 @@ def _double(net: Net, pair: tuple[str, str], name: str, far: int) -> tuple[str, 
     """What each token keeps and gets from twice as many before it."""
     kept, state = pair
     seq = net.shapes[state][1]
-    begun = [
-        _part(net, value, f"{name}.{what}.begin", 1, (0, far)) for what, value in (("kept", kept), ("state", state))
-    ]
-    before = [
-        _part(net, one, f"{name}.{what}.before", 1, (0, seq - far)) for what, one in (("kept", kept), ("state", state))
-    ]
-    after = [_part(net, one, f"{name}.{what}.after", 1, (far, seq)) for what, one in (("kept", kept), ("state", state))]
+
+    def parts(which: str, between: tuple[int, int]) -> list[str]:
+        named = (("kept", kept), ("state", state))
+        return [_part(net, value, f"{name}.{what}.{which}", 1, between) for what, value in named]
+
+    begun, before, after = parts("begin", (0, far)), parts("before", (0, seq - far)), parts("after", (far, seq))
     more = net.add(after[1], net.multiply(after[0], before[1], f"{name}.carried"), f"{name}.more")
     both = net.multiply(after[0], before[0], f"{name}.both")
     return net.concat([begun[0], both], f"{name}.kept"), net.concat([begun[1], more], f"{name}.state")
 
 
 def _part(net: Net, x: str, name: str, axis: int, between: tuple[int, int]) -> str:
-    shape = list(net.shapes[x])
-    shape[axis] = between[1] - between[0]
     limits = [net.constant(f"{name}.{what}", [place]) for what, place in zip(("from", "to"), between, strict=True)]
-    return net.op("Slice", [x, *limits, net.constant(f"{name}.axis", [axis])], name, tuple(shape))
+    return net.op("Slice", [x, *limits, net.constant(f"{name}.axis", [axis])], name)

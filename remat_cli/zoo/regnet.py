@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from remat_cli.zoo.layers import Net, Pair, as_pair
+from remat_cli.zoo.layers import IMAGES, Images, Net
 
 # depths and widths of the four stages, and the channels of a group
 SHAPES = {
@@ -24,21 +24,21 @@ class GroupedBlock:
     squeezed: int
 
 
-def regnet(net: Net, scale: str, batch: int = 32, image: Pair = 224, channels: int = 3, classes: int = 1000) -> str:
+def regnet(net: Net, scale: str, images: Images = IMAGES) -> str:
     depths, widths, group = SHAPES[scale]
-    x = net.input("input", (batch, channels, *as_pair(image)))
+    x = net.input("input", images.shape)
     x = net.relu(net.batch_norm(net.conv(x, "stem.0", 32, 3, 2), "stem.1"))
     for stage, (depth, width) in enumerate(zip(depths, widths), 1):
         for number in range(depth):
             squeezed = net.shapes[x][1] // 4 if scale.startswith("y") else 0
             x = _block(net, x, f"block{stage}-{number}", GroupedBlock(width, group, squeezed), 1 if number else 2)
-    return net.linear(net.flatten(net.global_average_pool(x, "avgpool")), "fc", classes)
+    return net.linear(net.flatten(net.global_average_pool(x, "avgpool")), "fc", images.classes)
 
 
 def _block(net: Net, x: str, name: str, block: GroupedBlock, stride: int) -> str:
     width = block.width
     y = net.relu(net.batch_norm(net.conv(x, f"{name}.a", width, 1), f"{name}.a.bn"))
-    y = net.grouped_conv(y, f"{name}.b", width, 3, width // block.group, stride)
+    y = net.conv(y, f"{name}.b", width, 3, stride, groups=width // block.group)
     y = net.relu(net.batch_norm(y, f"{name}.b.bn"))
     if block.squeezed:
         y = _excite(net, y, f"{name}.se", block.squeezed)
@@ -52,4 +52,4 @@ def _excite(net: Net, x: str, name: str, squeezed: int) -> str:
     y = net.global_average_pool(x, f"{name}.avgpool")
     y = net.relu(net.conv_with_bias(y, f"{name}.fc1", squeezed, 1))
     y = net.conv_with_bias(y, f"{name}.fc2", net.shapes[x][1], 1)
-    return net.multiply(x, net.op("Sigmoid", [y], f"{name}.scale", net.shapes[y]), f"{name}.mul")
+    return net.multiply(x, net.op("Sigmoid", [y], f"{name}.scale"), f"{name}.mul")

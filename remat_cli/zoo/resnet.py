@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from remat_cli.errors import Usage
-from remat_cli.zoo.layers import Net, Pair, as_pair
+from remat_cli.zoo.layers import IMAGES, SMALL_IMAGES, Images, Net
 
 BLOCKS = {
     18: (2, 2, 2, 2),
@@ -15,8 +15,8 @@ BLOCKS = {
 }
 
 
-def resnet(net: Net, depth: int, batch: int = 32, image: Pair = 224, channels: int = 3, classes: int = 1000) -> str:
-    x = net.input("input", (batch, channels, *as_pair(image)))
+def resnet(net: Net, depth: int, images: Images = IMAGES) -> str:
+    x = net.input("input", images.shape)
     x = net.relu(net.batch_norm(net.conv(x, "conv1", 64, 7, 2), "bn1"))
     x = net.max_pool(x, "maxpool", 3, 2, 1)
     block = _bottleneck if depth >= 50 else _basic
@@ -25,7 +25,7 @@ def resnet(net: Net, depth: int, batch: int = 32, image: Pair = 224, channels: i
             stride = 2 if stage and number == 0 else 1
             x = block(net, x, f"layer{stage + 1}.{number}", 64 << stage, stride)
     x = net.flatten(net.global_average_pool(x, "avgpool"))
-    return net.linear(x, "fc", classes)
+    return net.linear(x, "fc", images.classes)
 
 
 def _basic(net: Net, x: str, name: str, width: int, stride: int) -> str:
@@ -47,21 +47,19 @@ def _shortcut(net: Net, x: str, name: str, channels: int, stride: int) -> str:
     return net.batch_norm(net.conv(x, f"{name}.downsample.0", channels, 1, stride), f"{name}.downsample.1")
 
 
-def preactivation(
-    net: Net, layers: int = 1001, batch: int = 32, image: Pair = 32, channels: int = 3, classes: int = 10
-) -> str:
+def preactivation(net: Net, layers: int = 1001, images: Images = SMALL_IMAGES) -> str:
     """Bottlenecks with BN and Relu before each convolution, 9n + 2 layers in three stages."""
     blocks, rest = divmod(layers - 2, 9)
     if rest or blocks < 1:
         raise Usage(f"a pre-activation ResNet has 9n + 2 layers (11, 20, ... 164, 1001), not {layers}")
-    x = net.conv(net.input("input", (batch, channels, *as_pair(image))), "conv1", 16, 3)
+    x = net.conv(net.input("input", images.shape), "conv1", 16, 3)
     for stage in range(3):
         for number in range(blocks):
             stride = 2 if stage and number == 0 else 1
             x = _add_preactivated(net, x, f"layer{stage + 1}.{number}", 16 << stage, stride)
     x = net.relu(net.batch_norm(x, "bn"))
     x = net.flatten(net.global_average_pool(x, "avgpool"))
-    return net.linear(x, "fc", classes)
+    return net.linear(x, "fc", images.classes)
 
 
 def _add_preactivated(net: Net, x: str, name: str, width: int, stride: int) -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from remat_cli.zoo.layers import Images, Net, need_multiple
-
-SMALL_IMAGES = Images(image=32, classes=10)
+from remat_cli.zoo.layers import SMALL_IMAGES, Images, Net, need_multiple
 
 # Rotor (Beaumont et al., RR-9302), section 3.2, Table 2: the activations of its toy chain hold 7.63, 9.54, 10.68,
 # 11.06, 10.68, 9.54 and 7.63 MiB of float32. These widths give those sizes at a batch of 10000.

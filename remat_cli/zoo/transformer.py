@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from remat_cli.errors import Usage
-from remat_cli.zoo.layers import Images, Net, as_pair, need_multiple
+from remat_cli.zoo.layers import IMAGES, Images, Net, as_pair, need_multiple
 
 PARTS = ("query", "key", "value")
 
@@ -31,7 +31,7 @@ class Tokens:
     positions: int = 512
 
 
-BASE, IMAGES = TransformerSize(), Images()
+BASE = TransformerSize()
 GPT_TOKENS, BERT_TOKENS = Tokens(seq=1024, vocabulary=50257, positions=1024), Tokens()
 
 
@@ -47,7 +47,7 @@ def gpt2(net: Net, size: TransformerSize = BASE, tokens: Tokens = GPT_TOKENS) ->
     for number in range(layers):
         name = f"h.{number}"
         y = net.layer_norm(x, f"{name}.ln_1", 1e-5)
-        parts = _split(net, net.dense(y, f"{name}.attn.c_attn", 3 * hidden, 0.02), f"{name}.attn", hidden)
+        parts = _split(net, net.dense(y, f"{name}.attn.c_attn", 3 * hidden, 0.02), f"{name}.attn")
         y = attend(net, parts, f"{name}.attn", heads, (mask, lowest))
         y = net.dropout(net.dense(y, f"{name}.attn.c_proj", hidden, std), f"{name}.attn.drop")
         x = net.add(x, y, f"{name}.attn.add")
@@ -75,7 +75,7 @@ def bert(net: Net, size: TransformerSize = BASE, tokens: Tokens = BERT_TOKENS, c
     if classes:
         x = _first_token(net, x, "pooler.first")
         x = net.linear(x, "pooler.dense", hidden, std=0.02)
-        x = net.op("Tanh", [x], "pooler.activation", net.shapes[x])
+        x = net.op("Tanh", [x], "pooler.activation")
         return net.linear(net.dropout(x, "drop"), "classifier", classes, std=0.02)
     x = net.gelu(net.dense(x, "cls.transform.dense", hidden, 0.02))
     x = net.layer_norm(x, "cls.transform.LayerNorm", 1e-12)
@@ -90,13 +90,13 @@ def vit(net: Net, size: TransformerSize = BASE, patch: int = 16, images: Images 
     x = net.conv_with_bias(net.input("input", images.shape), "conv_proj", hidden, patch, patch, 0)
     x = net.transpose(net.reshape(x, "patches", (batch, hidden, length)), "tokens", [0, 2, 1])
     shape = net.for_each(x, "class_token.shape", (1, hidden))
-    token = net.op("Expand", [net.weight("class_token", (1, 1, hidden)), shape], "class_tokens", (batch, 1, hidden))
+    token = net.op("Expand", [net.weight("class_token", (1, 1, hidden)), shape], "class_tokens")
     places = net.weight("encoder.pos_embedding", (1, length + 1, hidden), std=0.02)
     x = net.dropout(net.add(net.concat([token, x], "concat"), places, "encoder.add"), "encoder.dropout")
     for number in range(layers):
         name = f"encoder.layers.encoder_layer_{number}"
         y = net.dense(net.layer_norm(x, f"{name}.ln_1", 1e-6), f"{name}.self_attention.in_proj", 3 * hidden, 0.02)
-        parts = _split(net, y, f"{name}.self_attention", hidden)
+        parts = _split(net, y, f"{name}.self_attention")
         y = attend(net, parts, f"{name}.self_attention", heads)
         y = net.dropout(net.dense(y, f"{name}.self_attention.out_proj", hidden, 0.02), f"{name}.dropout")
         x = net.add(x, y, f"{name}.self_attention.add")
@@ -108,15 +108,14 @@ def vit(net: Net, size: TransformerSize = BASE, patch: int = 16, images: Images 
 
 
 def embed(net: Net, words: str, places: str, tokens: Tokens) -> str:
-    positions, hidden = net.shapes[places]
-    batch, seq = tokens.batch, tokens.seq
+    positions, seq = net.shapes[places][0], tokens.seq
     if seq > positions:
         raise Usage(f"this model has {positions} positions; it cannot read sequences of {seq}")
-    ids = net.tokens((batch, seq))
+    ids = net.tokens((tokens.batch, seq))
     if seq < positions:
         start, end = net.constant("positions.start", [0]), net.constant("positions.end", [seq])
-        places = net.op("Slice", [places, start, end], "positions", (seq, hidden))
-    return net.add(net.op("Gather", [words, ids], "tokens", (batch, seq, hidden)), places, "embedded")
+        places = net.op("Slice", [places, start, end], "positions")
+    return net.add(net.op("Gather", [words, ids], "tokens"), places, "embedded")
 
 
 def _embeddings(net: Net, tokens: Tokens, width: int) -> tuple[str, str]:
@@ -126,15 +125,12 @@ def _embeddings(net: Net, tokens: Tokens, width: int) -> tuple[str, str]:
     x = embed(net, words, places, tokens)
     kinds = net.weight("embeddings.token_type_embeddings.weight", (2, width), std=0.02)
     first = net.constant("embeddings.token_type", np.array(0, np.int64))
-    x = net.add(x, net.op("Gather", [kinds, first], "embeddings.token_type_embeddings", (width,)), "embeddings.sum")
+    x = net.add(x, net.op("Gather", [kinds, first], "embeddings.token_type_embeddings"), "embeddings.sum")
     return words, net.layer_norm(x, "embeddings.LayerNorm", 1e-12)
 
 
-def _split(net: Net, x: str, name: str, hidden: int) -> tuple[str, str, str]:
-    batch, seq, _ = net.shapes[x]
-    query, key, value = (f"{name}.{part}" for part in PARTS)
-    net.node("Split", [x], dict.fromkeys((query, key, value), (batch, seq, hidden)), axis=-1, num_outputs=3)
-    return query, key, value
+def _split(net: Net, x: str, name: str) -> Sequence[str]:
+    return net.node("Split", [x], [f"{name}.{part}" for part in PARTS], axis=-1, num_outputs=3)
 
 
 def attend(net: Net, parts: Iterable[str], name: str, heads: int, mask: tuple[str, str] | None = None) -> str:
@@ -157,25 +153,21 @@ def weigh(net: Net, heads: tuple[str, str, str], name: str, mask: tuple[str, str
     """The same of queries and values that stand head by head, and of keys that are transposed; heads are joined."""
     query, key, value = heads
     batch, many, seq, size = net.shapes[query]
-    square = (batch, many, seq, seq)
-    x = net.op("MatMul", [query, key], f"{name}.products", square)
+    x = net.op("MatMul", [query, key], f"{name}.products")
     x = net.multiply(x, net.constant(f"{name}.scale", size**-0.5), f"{name}.scores")
     if mask:
-        x = net.op("Where", [mask[0], x, mask[1]], f"{name}.masked", square)
-    x = net.dropout(net.op("Softmax", [x], f"{name}.softmax", square, axis=-1), f"{name}.softmax.drop")
-    x = net.op("MatMul", [x, value], f"{name}.weighted", (batch, many, seq, size))
+        x = net.op("Where", [mask[0], x, mask[1]], f"{name}.masked")
+    x = net.dropout(net.op("Softmax", [x], f"{name}.softmax", axis=-1), f"{name}.softmax.drop")
+    x = net.op("MatMul", [x, value], f"{name}.weighted")
     return net.reshape(net.transpose(x, f"{name}.back", [0, 2, 1, 3]), f"{name}.joined", (batch, seq, many * size))
 
 
 def _first_token(net: Net, x: str, name: str) -> str:
-    batch, _, hidden = net.shapes[x]
-    return net.op("Gather", [x, net.constant(f"{name}.index", np.array(0, np.int64))], name, (batch, hidden), axis=1)
+    return net.op("Gather", [x, net.constant(f"{name}.index", np.array(0, np.int64))], name, axis=1)
 
 
 def tied_output(net: Net, x: str, words: str) -> str:
-    vocabulary = net.shapes[words][0]
-    weight = net.transpose(words, "lm_head.weight", [1, 0])
-    return net.op("MatMul", [x, weight], "lm_head", (*net.shapes[x][:-1], vocabulary))
+    return net.op("MatMul", [x, net.transpose(words, "lm_head.weight", [1, 0])], "lm_head")
 
 
 TOKENS = Tokens(vocabulary=30000)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from remat_cli.zoo.layers import Images, Net, Pair, as_pair, need_multiple
+from remat_cli.zoo.layers import IMAGES, Images, Net, need_multiple
 
-IMAGES = Images()
+LABELLED = Images(classes=21)  # whose pixels are told apart
 BLOCKS = {16: (2, 2, 3, 3, 3), 19: (2, 2, 4, 4, 4)}  # 3x3 convolutions before each of the five pools
 WIDTHS = (64, 128, 256, 512, 512)
 
@@ -25,10 +25,10 @@ def vgg(net: Net, depth: int, images: Images = IMAGES, hidden: int = 4096) -> st
     return net.linear(x, "classifier.6", images.classes)
 
 
-def fcn8(net: Net, batch: int = 32, image: Pair = 224, channels: int = 3, classes: int = 21, hidden: int = 4096) -> str:
+def fcn8(net: Net, images: Images = LABELLED, hidden: int = 4096) -> str:
     """FCN-8s (Long et al., 2015), padded to the image's size rather than by 100 and cropped; logits in NHWC."""
-    need_multiple(image, 32, "fcn8")
-    x = net.input("input", (batch, channels, *as_pair(image)))
+    need_multiple(images.image, 32, "fcn8")
+    x = net.input("input", images.shape)
     pools = []
     for block, (convolutions, width) in enumerate(zip(BLOCKS[16], WIDTHS), 1):
         for number in range(1, convolutions + 1):
@@ -37,18 +37,18 @@ def fcn8(net: Net, batch: int = 32, image: Pair = 224, channels: int = 3, classe
         pools.append(x)
     x = net.dropout(net.relu(net.conv_with_bias(x, "fc6", hidden, 7)), "drop6")
     x = net.dropout(net.relu(net.conv_with_bias(x, "fc7", hidden, 1)), "drop7")
-    x = net.conv_with_bias(x, "score_fr", classes, 1)
+    x = net.conv_with_bias(x, "score_fr", images.classes, 1)
     for number, pool in ((4, pools[3]), (3, pools[2])):
-        up = net.conv_transpose(x, f"upscore_pool{number}", classes, 4, 2, bias=False)
-        x = net.add(up, net.conv_with_bias(pool, f"score_pool{number}", classes, 1), f"fuse_pool{number}")
-    x = net.conv_transpose(x, "upscore8", classes, 16, 8, bias=False)
+        up = net.conv_transpose(x, f"upscore_pool{number}", images.classes, 4, 2, bias=False)
+        x = net.add(up, net.conv_with_bias(pool, f"score_pool{number}", images.classes, 1), f"fuse_pool{number}")
+    x = net.conv_transpose(x, "upscore8", images.classes, 16, 8, bias=False)
     return net.classes_last(x, "score")
 
 
-def segnet(net: Net, batch: int = 32, image: Pair = 224, channels: int = 3, classes: int = 21) -> str:
+def segnet(net: Net, images: Images = LABELLED) -> str:
     """SegNet (Badrinarayanan et al., 2015): the decoder unpools where the encoder's maxima were; logits in NHWC."""
-    need_multiple(image, 32, "segnet")
-    x = net.input("input", (batch, channels, *as_pair(image)))
+    need_multiple(images.image, 32, "segnet")
+    x = net.input("input", images.shape)
     places = []
     for block, (convolutions, width) in enumerate(zip(BLOCKS[16], WIDTHS), 1):
         for number in range(1, convolutions + 1):
@@ -61,7 +61,7 @@ def segnet(net: Net, batch: int = 32, image: Pair = 224, channels: int = 3, clas
             x = _conv_norm_relu(net, x, f"decoder{block}_{number}", WIDTHS[block - 1])
         if block > 1:
             x = _conv_norm_relu(net, x, f"decoder{block}_1", WIDTHS[block - 2])
-    x = net.conv_with_bias(x, "decoder1_1", classes, 3)
+    x = net.conv_with_bias(x, "decoder1_1", images.classes, 3)
     return net.classes_last(x, "score")
 
 
