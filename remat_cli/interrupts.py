@@ -24,15 +24,14 @@ IMPORTING = "<frozen importlib._bootstrap>"
 
 
 class Answer:
-    """The object that a command prints for --json: the first is its answer, and what comes later is dropped."""
+    """The object that a command prints for --json. Once it has `begun`, no error is printed as another."""
 
     begun = False
 
     def say(self, text: str) -> None:
-        if not self.begun:
-            self.begun = True
-            sys.stdout.write(text + "\n")
-            sys.stdout.flush()
+        self.begun = True
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
 
 
 ANSWER = Answer()
@@ -46,7 +45,7 @@ def command(run: Callable[[], None]) -> None:
         if heard:
             _leave()
         if importing(frame):
-            if "--json" in sys.argv[1:]:
+            if "--json" in sys.argv[1:] and not ANSWER.begun:
                 ANSWER.say(OBJECT)
             _leave()
         heard.append(number)

@@ -134,7 +134,7 @@ def main(begun: float | None = None) -> None:
 def _tell(error: dict[str, object], line: str) -> None:
     """What went wrong: a line for people, and for who asked for JSON an object, where none was printed."""
     click.echo(line, err=True)  # first: stdout may take nothing any more
-    if "--json" in sys.argv[1:]:
+    if "--json" in sys.argv[1:] and not ANSWER.begun:
         ANSWER.say(json.dumps({"error": error}))
 
 

@@ -62,7 +62,7 @@ class Net(Builder):
         inputs = [x, self.weight(f"{name}.weight", shape, std=math.sqrt(2 / math.prod(shape[1:])))]
         if bias:
             inputs.append(self.weight(f"{name}.bias", (channels,)))
-        return self.op("Conv", inputs, name, kernel_shape=sizes, strides=[stride] * 2, pads=[*pads] * 2, group=groups)
+        return self._slide("Conv", inputs, name, sizes, stride, pads, group=groups)
 
     def conv_with_bias(
         self, x: str, name: str, channels: int, kernel: Pair, stride: int = 1, pad: Pair | None = None
@@ -97,7 +97,7 @@ class Net(Builder):
         ]
 
     def max_pool(self, x: str, name: str, kernel: int, stride: int, pad: int = 0) -> str:
-        return self.op("MaxPool", [x], name, kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=[pad] * 4)
+        return self._slide("MaxPool", [x], name, [kernel] * 2, stride, [pad] * 2)
 
     def max_pool_indices(self, x: str, name: str) -> Sequence[str]:
         """A 2x2 pool and where its maxima were, for `max_unpool`."""
@@ -107,8 +107,15 @@ class Net(Builder):
         return self.op("MaxUnpool", [x, places], name, kernel_shape=[2, 2], strides=[2, 2])
 
     def average_pool(self, x: str, name: str, kernel: int, stride: int, pad: int = 0) -> str:
-        sizes = {"kernel_shape": [kernel] * 2, "strides": [stride] * 2, "pads": [pad] * 4}
-        return self.op("AveragePool", [x], name, count_include_pad=1, **sizes)
+        return self._slide("AveragePool", [x], name, [kernel] * 2, stride, [pad] * 2, count_include_pad=1)
+
+    def _slide(
+        self, kind: str, inputs: list[str], name: str, kernel: list[int], stride: int, pads: list[int], **more: int
+    ) -> str:
+        """A window over an image, which must not be smaller: ONNX infers one place there, and runtimes fail."""
+        if any(size + 2 * pad < window for size, pad, window in zip(self.shapes[inputs[0]][2:], pads, kernel)):
+            raise Usage(f"nothing is left at {name}: its window is larger than the image; ask for larger data")
+        return self.op(kind, inputs, name, kernel_shape=kernel, strides=[stride] * 2, pads=[*pads] * 2, **more)
 
     def global_average_pool(self, x: str, name: str) -> str:
         return self.op("GlobalAveragePool", [x], name)
