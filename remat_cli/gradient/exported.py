@@ -124,18 +124,23 @@ def call_of(node: onnx.NodeProto) -> str:
     return said_in(node).get(FX_NODE, "").partition(" ")[0].removeprefix("%")
 
 
+def _call(node: onnx.NodeProto) -> tuple[str, list[str]]:
+    """The module's call, and what it was given by place, each as the file spells it."""
+    call = said_in(node).get(FX_NODE, "")
+    return call, call.partition("](args = (")[2].partition(")")[0].split(", ")
+
+
 def dropout_of(node: onnx.NodeProto) -> float:
     """The share that an attention or a recurrent layer drops, by the call; 0 for a module in eval mode.
 
     The calls are (query, key, value, mask, share, ...) and (..., [weights], has biases, layers, share, trains, ...).
     """
-    call = said_in(node).get(FX_NODE, "")
+    call, given = _call(node)
     if recurrent := re.search(RECURRENT_CALL, call):
         layers, share, trains = recurrent.groups()
         return float(share) if int(layers) > 1 and trains == "True" else 0.0
     if "aten.scaled_dot_product_attention." not in call:
         return 0.0
-    given = call.partition("](args = (")[2].partition(")")[0].split(", ")
     named = re.search(r"dropout_p: ([\d.e-]+)", call)
     return float(named[1]) if named else float(given[4]) if len(given) > 4 else 0.0
 
@@ -157,8 +162,7 @@ def _listed(said: str) -> list[str]:
 def keeps_statistics(node: onnx.NodeProto) -> bool:
     """Whether it is an InstanceNorm that updates statistics in the module, by the call: (input, weight, bias, mean,
     variance, use_input_stats, ...). ONNX's op has no statistics."""
-    call = said_in(node).get(FX_NODE, "")
-    given = call.partition("](args = (")[2].partition(")")[0].split(", ")
+    call, given = _call(node)
     made = node.op_type == "InstanceNormalization" and "aten.instance_norm." in call
     return made and len(given) > 5 and given[3] != "None" and given[5] == "True"
 
@@ -170,8 +174,7 @@ def is_detached(node: onnx.NodeProto) -> bool:
 
 def smoothing_of(node: onnx.NodeProto) -> float:
     """The label smoothing of the module's cross-entropy: (x, labels, weight, reduction, ignored, smoothing)."""
-    call = said_in(node).get(FX_NODE, "")
-    given = call.partition("](args = (")[2].partition(")")[0].split(", ")
+    call, given = _call(node)
     return float(given[5]) if "aten.cross_entropy_loss." in call and len(given) > 5 else 0.0
 
 

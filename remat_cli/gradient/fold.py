@@ -15,7 +15,7 @@ from remat_cli.errors import BadInput
 from remat_cli.gradient.tape import Tape
 from remat_cli.model.semantics import RANDOM
 from remat_cli.onnx_graph.attributes import attribute, attributes
-from remat_cli.onnx_graph.stored import array_of
+from remat_cli.onnx_graph.stored import array_of, constant_tensor
 from remat_cli.onnx_graph.walk import has_subgraph
 
 FOLDED_RESULT_ELEMENTS = 1 << 20  # elements
@@ -27,7 +27,9 @@ def fold(tape: Tape, node: onnx.NodeProto) -> list[np.ndarray] | None:
     if has_subgraph(node):
         return None
     if node.op_type == "Constant":
-        return [_literal(node)]
+        if (held := constant_tensor(node)) is None:
+            raise BadInput(f"Constant node {node.name!r} holds no tensor of numbers")
+        return [array_of(held)]
     if node.op_type == "Shape" and node.domain == "":
         return [_shape(tape, node)]
     if node.op_type == "Size" and node.domain == "":
@@ -66,19 +68,6 @@ def _gather_elements(tape: Tape, node: onnx.NodeProto) -> np.ndarray:
 def _size(tape: Tape, node: onnx.NodeProto) -> int:
     kinds = tape.infer(node).values()
     return sum(prod(dim.dim_value for dim in kind.tensor_type.shape.dim) for kind in kinds)
-
-
-def _literal(node: onnx.NodeProto) -> np.ndarray:
-    if not node.attribute:
-        raise BadInput(f"Constant node {node.name!r} has no value")
-    given = node.attribute[0]
-    value = helper.get_attribute_value(given)
-    if given.name == "value":
-        if not isinstance(value, onnx.TensorProto):
-            raise BadInput(f"the value of Constant node {node.name!r} is not a tensor")
-        return array_of(value)
-    kinds = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
-    return np.asarray(value, kinds.get(given.name))
 
 
 def _shape(tape: Tape, node: onnx.NodeProto) -> np.ndarray:

@@ -29,7 +29,7 @@ def cross_entropy(
     tape = logits.tape
     axis %= logits.rank
     logs = tape.op("LogSoftmax", logits, axis=axis)
-    loss, share, index = _likelihood(logs, labels, axis, weights, ignored, reduction)
+    loss, share, index = likelihood(logs, labels, axis, weights, ignored, reduction)
     places = index.shape
     saved = {"logs": logs, "index": index, "share": share, "axis": axis, "places": places}
     outputs = [loss] if tape.is_recorded(logs) else [loss, logs]  # the model may have computed this log-softmax itself
@@ -37,15 +37,7 @@ def cross_entropy(
     return [loss, logs]
 
 
-def negative_log_likelihood(
-    logs: Tensor, labels: Tensor, weights: Tensor | None, ignored: int | None, reduction: str
-) -> Tensor:
-    """The loss of a log-softmax that the model has computed, differentiated op by op."""
-    with logs.tape.recording():
-        return _likelihood(logs, labels, 1, weights, ignored, reduction)[0]
-
-
-def _likelihood(
+def likelihood(
     logs: Tensor, labels: Tensor, axis: int, weights: Tensor | None, ignored: int | None, reduction: str
 ) -> tuple[Tensor, Tensor | float, Tensor]:
     """The loss, the share of it that each place's own loss has, and the index of each label along the axis."""

@@ -23,7 +23,7 @@ from onnx import helper
 from remat_cli.errors import BadInput
 from remat_cli.gradient import recurrent
 from remat_cli.gradient.exported import is_detached, smoothing_of
-from remat_cli.gradient.losses import IGNORED, cross_entropy, negative_log_likelihood
+from remat_cli.gradient.losses import IGNORED, cross_entropy, likelihood
 from remat_cli.gradient.tape import Tape, Taped
 from remat_cli.gradient.tensor import Tensor
 from remat_cli.gradient.tracing import TracerLike
@@ -172,13 +172,15 @@ def _cross_entropy(tracer: TracerLike, step: Taped, active: bool) -> Outputs | N
     if smoothing := step.node is not None and smoothing_of(step.node):
         raise step.refuse(f"PyTorch's exporter dropped its label_smoothing={smoothing:g}; {_written_out(step)}")
     labels, weights, ignored = step.input(1), step.optional(2), step.get("ignore_index")
-    return cross_entropy(step.x, labels, axis=1, weights=weights, ignored=ignored, reduction=_reduction(step))
+    return cross_entropy(
+        step.x, labels, axis=1, weights=weights, ignored=ignored, reduction=step.get("reduction", "mean")
+    )
 
 
 def _written_out(step: Taped) -> str:
     """What a module can compute instead of a cross-entropy with label smoothing."""
-    ignored, reduction = step.get("ignore_index"), _reduction(step)
-    if step.optional(2) is not None or reduction != "mean":
+    ignored = step.get("ignore_index")
+    if step.optional(2) is not None or step.get("reduction", "mean") != "mean":
         return "write the smoothing out in the module, from log_softmax(x, 1)"
     if ignored in (None, IGNORED):
         formula = "(1 - e) * cross_entropy(x, labels) - e * log_softmax(x, 1).mean()"
@@ -192,12 +194,8 @@ def _likelihood(tracer: TracerLike, step: Taped, active: bool) -> Outputs | None
     if not active:
         return None
     labels, weights, ignored = step.input(1), step.optional(2), step.get("ignore_index")
-    return [negative_log_likelihood(step.x, labels, weights, ignored, _reduction(step))]
-
-
-def _reduction(step: Taped) -> str:
-    given = step.get("reduction", b"mean")
-    return given.decode() if isinstance(given, bytes) else given
+    with step.tape.recording():
+        return [likelihood(step.x, labels, 1, weights, ignored, step.get("reduction", "mean"))[0]]
 
 
 def _group_norm(tracer: TracerLike, step: Taped, active: bool) -> Outputs | None:

@@ -7,10 +7,11 @@ names each op that drops nothing because neither says that it should.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper
+from onnx import numpy_helper
 
 from remat_cli.errors import BadInput
 from remat_cli.gradient.exported import (
@@ -24,7 +25,7 @@ from remat_cli.gradient.exported import (
 )
 from remat_cli.gradient.parameters import Choice
 from remat_cli.onnx_graph.attributes import attribute, set_attribute
-from remat_cli.onnx_graph.stored import array_of
+from remat_cli.onnx_graph.stored import array_of, constant_tensor
 from remat_cli.onnx_graph.walk import nodes_within
 
 TRAINS = "remat/training_mode"  # the input that makes a Dropout drop
@@ -136,10 +137,6 @@ def _ratio(node: onnx.NodeProto, known: dict[str, np.ndarray]) -> float | None:
 
 def _known_scalars(graph: onnx.GraphProto) -> dict[str, np.ndarray]:
     """Values of one element that the graph stores."""
-    found = {tensor.name: array_of(tensor) for tensor in graph.initializer if list(tensor.dims) in ([], [1])}
-    for node in graph.node:
-        if node.op_type == "Constant" and node.attribute and node.attribute[0].name == "value":
-            found[node.output[0]] = array_of(node.attribute[0].t)
-        elif node.op_type == "Constant" and node.attribute and node.attribute[0].name in ("value_float", "value_int"):
-            found[node.output[0]] = np.array(helper.get_attribute_value(node.attribute[0]))
-    return {name: array for name, array in found.items() if array.size == 1}
+    held = {tensor.name: tensor for tensor in graph.initializer}
+    held |= {node.output[0]: made for node in graph.node if (made := constant_tensor(node)) is not None}
+    return {name: array_of(tensor) for name, tensor in held.items() if prod(tensor.dims) == 1}

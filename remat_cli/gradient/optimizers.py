@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import reduce
+from operator import add
 from typing import Any
 
 import onnx
@@ -159,19 +161,9 @@ class Updates:
 
 def find_clipping_factor(gradients: list[Tensor], norm: float) -> Tensor:
     """The factor that scales all gradients so that they have at most that norm together."""
-    squares = [_sum_of_squares(gradient.cast(onnx.TensorProto.FLOAT)) for gradient in gradients]
-    total = squares[0]
-    for square in squares[1:]:
-        total = total + square
+    total = reduce(add, [gradient.cast(onnx.TensorProto.FLOAT).sum_of_squares() for gradient in gradients])
     share = norm / (total.apply("Sqrt") + NORM_EPSILON)
     return share.tape.op("Min", share, share.like(1.0))
-
-
-def _sum_of_squares(gradient: Tensor) -> Tensor:
-    """The sum of its squares."""
-    if not gradient.rank:
-        return gradient * gradient
-    return gradient.reduce("ReduceSumSquare", range(gradient.rank), keep=False)
 
 
 def _state(parameter: Tensor, name: str) -> Tensor:
@@ -195,13 +187,9 @@ def _momentum(parameter: Tensor, gradient: Tensor, rate: Tensor, hyper: Hyper) -
     return Update({velocity.name: velocity}, {parameter.name: updated, velocity.name: moved})
 
 
-def _adam(parameter: Tensor, gradient: Tensor, rate: Tensor, hyper: Hyper) -> Update:
-    return _moments(parameter, _add_decay(parameter, gradient, hyper), rate, hyper)
-
-
 def _adamw(parameter: Tensor, gradient: Tensor, rate: Tensor, hyper: Hyper) -> Update:
     """Loshchilov and Hutter, algorithm 2: the decay is subtracted from the parameter, not added to the gradient."""
-    update = _moments(parameter, gradient, rate, hyper)
+    update = _adam(parameter, gradient, rate, replace(hyper, weight_decay=None))
     decay = DECAY if hyper.weight_decay is None else hyper.weight_decay
     if decay:
         decayed = parameter * (rate * decay).cast(parameter.dtype)
@@ -209,25 +197,20 @@ def _adamw(parameter: Tensor, gradient: Tensor, rate: Tensor, hyper: Hyper) -> U
     return update
 
 
-def _moments(parameter: Tensor, gradient: Tensor, rate: Tensor, hyper: Hyper) -> Update:
+def _adam(parameter: Tensor, gradient: Tensor, rate: Tensor, hyper: Hyper) -> Update:
     """Kingma and Ba, algorithm 1; `rate` and the corrections come as scalars of the step."""
+    gradient = _add_decay(parameter, gradient, hyper)
+    done = Tensor(rate.tape, STEP) + 1.0
     first, second = _state(parameter, "adam_m"), _state(parameter, "adam_v")
     mean = first * hyper.beta1 + gradient * (1 - hyper.beta1)
     square = second * hyper.beta2 + gradient * gradient * (1 - hyper.beta2)
-    correction1, correction2 = _corrections(rate, hyper)
+    correction1, correction2 = (1.0 - rate.tape.op("Pow", rate.like(beta), done) for beta in (hyper.beta1, hyper.beta2))
     step_size = (rate / correction1).cast(parameter.dtype)
     root = correction2.apply("Sqrt").cast(parameter.dtype)
     updated = parameter - mean / (square.apply("Sqrt") / root + hyper.epsilon) * step_size
     return Update(
         {first.name: first, second.name: second}, {parameter.name: updated, first.name: mean, second.name: square}
     )
-
-
-def _corrections(rate: Tensor, hyper: Hyper) -> tuple[Tensor, Tensor]:
-    tape = rate.tape
-    done = Tensor(tape, STEP) + 1.0
-    first, second = (1.0 - tape.op("Pow", rate.like(beta), done) for beta in (hyper.beta1, hyper.beta2))
-    return first, second
 
 
 OPTIMIZERS: Mapping[str, Optimizer] = {"sgd": _sgd, "momentum": _momentum, "adam": _adam, "adamw": _adamw}

@@ -37,7 +37,7 @@ def rnn(tracer: Any, step: Taped, active: bool) -> list[Tensor] | None:
 def _check(step: Taped, activations: Sequence[bytes], extra: str = "") -> None:
     """Refuse settings that the cells below do not support."""
     odd = [name for name, value in PLAIN.items() if step.get(name, value) != value]
-    directions = 2 if step.get("direction", b"forward") == b"bidirectional" else 1
+    directions = 2 if step.get("direction") == "bidirectional" else 1
     if step.get("activations", list(activations) * directions) != list(activations) * directions:
         odd.append("activations")
     if step.optional(4) is not None:
@@ -49,8 +49,9 @@ def _check(step: Taped, activations: Sequence[bytes], extra: str = "") -> None:
 
 
 def _run(step: Taped, cell: Callable[[Taped, int, Tensor, Tensor], Cell], gates: int, states: int) -> list[Tensor]:
-    direction = step.get("direction", b"forward")
-    reversals = {b"forward": [False], b"reverse": [True], b"bidirectional": [False, True]}[direction]
+    reversals = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}[
+        step.get("direction", "forward")
+    ]
     tape = step.tape
     with tape.recording():
         runs = [_direction(step, cell, gates, states, d, reverse) for d, reverse in enumerate(reversals)]

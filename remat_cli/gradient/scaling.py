@@ -23,7 +23,7 @@ class Scaling:
     def taken_off(self, gradient: Tensor) -> Tensor:
         """The gradient of the unscaled loss; it takes part in `finite`."""
         whole = gradient.cast(onnx.TensorProto.FLOAT) * (1 / self.scale)
-        square = whole.reduce("ReduceSumSquare", range(whole.rank), keep=False) if whole.rank else whole * whole
+        square = whole.sum_of_squares()
         self._squares = square if self._squares is None else self._squares + square
         return whole
 

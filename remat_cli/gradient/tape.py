@@ -73,7 +73,9 @@ class Taped:
         return extra
 
     def get(self, attribute: str, default: Any = None) -> Any:
-        return self.attributes.get(attribute, default)
+        """What an attribute says; ONNX keeps text as bytes."""
+        said = self.attributes.get(attribute, default)
+        return said.decode(errors="replace") if isinstance(said, bytes) else said
 
     def array(self, index: int, what: str) -> np.ndarray:
         """An input that must be a constant, such as axes."""

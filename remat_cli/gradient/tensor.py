@@ -134,6 +134,9 @@ class Tensor:
     def mean(self, axes: Sequence[int], keep: bool = True) -> Tensor:
         return self.reduce("ReduceMean", axes, keep)
 
+    def sum_of_squares(self) -> Tensor:
+        return self.reduce("ReduceSumSquare", range(self.rank), keep=False) if self.rank else self * self
+
     def sum_to(self, shape: tuple[int, ...]) -> Tensor:
         """Undo a broadcast from `shape`, in one reduction."""
         if shape == self.shape:

@@ -58,7 +58,8 @@ def training_graph(model: onnx.ModelProto, options: Options) -> onnx.ModelProto:
     check_outputs(model, options.outputs)
     forward = prepare(model, (target, *options.outputs), choice, options.binding, modes, narrow)
     options = replace(options, loss=options.loss or _usual(forward.output, options.logits))
-    _reserve(forward)
+    for name in ("loss", "labels", "target", RATE, STEP, LOSS_SCALE, FINITE):
+        forward.tape.reserve(name)
     axis = _axis(forward, model, options)
     loss = _loss(forward, options, axis)
     scaling = Scaling(forward.tape) if narrow == onnx.TensorProto.FLOAT16 else None
@@ -110,8 +111,11 @@ def _properties(options: Options, class_axis: int) -> dict[str, str]:
 def _defaults(
     forward: Forward, model: onnx.ModelProto, recipe: Recipe, scaling: Scaling | None
 ) -> dict[str, np.ndarray]:
-    """Default values of inputs: running statistics, scalars, the learning rate, the scale of the loss."""
-    defaults = {name: forward.tape.constants[name] for name in forward.updated} | _scalars(model, forward)
+    """Default values of inputs: running statistics, the learning rate, the scale of the loss, and parameters of rank 0,
+    most of which are an exporter's constants that nobody feeds."""
+    defaults = {name: forward.tape.constants[name] for name in forward.updated}
+    scalars = (tensor for tensor in model.graph.initializer if not tensor.dims and tensor.name in forward.parameters)
+    defaults |= {tensor.name: array_of(tensor) for tensor in scalars}
     if recipe.name != "none":
         defaults[RATE] = np.array(recipe.hyper.rate, np.float32)
     if scaling:
@@ -172,11 +176,6 @@ def _usual(output: Tensor, logits: str | None) -> str:
     return output.name if scalar else "cross-entropy"
 
 
-def _reserve(forward: Forward) -> None:
-    for name in ["loss", "labels", "target", RATE, STEP, LOSS_SCALE, FINITE]:
-        forward.tape.reserve(name)
-
-
 def _loss(forward: Forward, options: Options, axis: int) -> Tensor:
     output = forward.output
     if options.loss not in BUILT_IN:
@@ -202,9 +201,3 @@ def _check_reached(forward: Forward, model: onnx.ModelProto, gradients: dict[str
             forward.inputs[name] = tensor
     if not forward.parameters:
         raise BadInput("nothing to train: no float initializer leads to the loss; name parameters with --wrt")
-
-
-def _scalars(model: onnx.ModelProto, forward: Forward) -> dict[str, np.ndarray]:
-    """Parameters of rank 0 keep their value as a default: most are an exporter's constants, which nobody feeds."""
-    stored = {tensor.name: tensor for tensor in model.graph.initializer if not tensor.dims}
-    return {name: array_of(stored[name]) for name in forward.parameters if name in stored}

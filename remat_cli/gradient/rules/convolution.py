@@ -47,8 +47,7 @@ def _transpose_window(op: Taped, dy: Tensor, x: Tensor, w: Tensor) -> Window:
     """The window of the convolution that leads from the output's size back to the input's."""
     place = window(op, dy.shape[2:], w.shape[2:])
     extra = list(op.get("output_padding") or [0] * len(place.kernel))
-    auto = op.get("auto_pad", b"NOTSET")
-    if op.get("output_shape") or (auto.decode() if isinstance(auto, bytes) else auto).startswith("SAME"):
+    if op.get("output_shape") or op.get("auto_pad", "").startswith("SAME"):
         place = _pad_to_size(op, place, x.shape[2:], extra)
     if place.left_over(x.shape[2:]) != extra:
         raise op.refuse(f"its output has the size {list(dy.shape[2:])}, which its attributes do not explain")
@@ -64,7 +63,7 @@ def _pad_to_size(op: Taped, place: Window, source: tuple[int, ...], extra: list[
     if min(total) < 0:
         raise op.refuse("its output is larger than its input explains; export it with explicit pads")
     smaller, larger = tuple(t // 2 for t in total), tuple(t - t // 2 for t in total)
-    before, after = (smaller, larger) if op.get("auto_pad", b"") in (b"SAME_UPPER", "SAME_UPPER") else (larger, smaller)
+    before, after = (smaller, larger) if op.get("auto_pad", "") == "SAME_UPPER" else (larger, smaller)
     return Window(place.size, place.kernel, place.strides, place.dilations, before, after)
 
 

@@ -76,8 +76,7 @@ def _scatter_nd(op: Taped, dy: Tensor) -> tuple[Tensor, None, Tensor]:
 
 
 def _adds(op: Taped) -> bool:
-    kind = op.get("reduction", b"none")
-    kind = kind.decode() if isinstance(kind, bytes) else kind
+    kind = op.get("reduction", "none")
     if kind not in ("none", "add"):
         raise op.refuse(f"its reduction '{kind}' is not handled")
     return kind == "add"

@@ -133,7 +133,7 @@ def _softsign(op: Taped, dy: Tensor) -> Tensor:
 
 def _gelu(op: Taped, dy: Tensor) -> Tensor:
     x = op.x
-    if op.get("approximate", b"none") in (b"tanh", "tanh"):
+    if op.get("approximate", "none") == "tanh":
         k = math.sqrt(2 / math.pi)
         square = x * x
         t = (x * (square * (0.044715 * k) + k)).apply("Tanh")

@@ -96,8 +96,7 @@ def _on_diagonals(tensor: Tensor, term: str) -> Tensor:
 
 def _subscripts(op: Taped) -> tuple[list[str], str]:
     """The equation with explicit output and letters for the ellipsis."""
-    text = op.get("equation")
-    equation = (text.decode() if isinstance(text, bytes) else text).replace(" ", "")
+    equation = op.get("equation").replace(" ", "")
     left, arrow, result = equation.partition("->")
     terms = left.split(",")
     spare = [letter for letter in string.ascii_letters if letter not in equation]

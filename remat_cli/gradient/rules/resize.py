@@ -31,7 +31,7 @@ NEAREST: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 
 def _resize(op: Taped, dy: Tensor) -> Tensor:
-    if op.get("keep_aspect_ratio_policy", b"stretch") not in (b"stretch", "stretch"):
+    if op.get("keep_aspect_ratio_policy", "stretch") != "stretch":
         raise op.refuse("keep_aspect_ratio_policy is not handled")
     changed = [axis for axis in range(op.x.rank) if op.x.shape[axis] != op.y.shape[axis] or _scale(op, axis) != 1]
     matrices = {axis: _matrix(op, axis) for axis in changed}
@@ -56,11 +56,6 @@ def _repeats(op: Taped, matrices: dict[int, np.ndarray]) -> list[int] | None:
     return counts
 
 
-def _text(op: Taped, name: str, default: str) -> str:
-    value = op.get(name, default)
-    return value.decode() if isinstance(value, bytes) else str(value)
-
-
 def _scale(op: Taped, axis: int) -> float:
     axes = [given % op.x.rank for given in op.get("axes") or range(op.x.rank)]
     given = op.array(2, "scales") if op.optional(2) is not None and op.input(2).size else None
@@ -73,13 +68,13 @@ def _matrix(op: Taped, axis: int) -> np.ndarray:
     """One row for each output element: what it takes of each input element."""
     n, m = op.x.shape[axis], op.y.shape[axis]
     op.tape.check_size(f"Resize node '{op.name}'", n, max(n, m))
-    place = _text(op, "coordinate_transformation_mode", "half_pixel")
+    place = op.get("coordinate_transformation_mode", "half_pixel")
     if place not in COORDINATES:
         raise op.refuse(f"coordinate_transformation_mode '{place}' is not handled")
     at = COORDINATES[place](np.arange(m, dtype=np.float64), _scale(op, axis), n, m)
-    mode = _text(op, "mode", "nearest")
+    mode = op.get("mode", "nearest")
     if mode == "nearest":
-        chosen = NEAREST[_text(op, "nearest_mode", "round_prefer_floor")](at)
+        chosen = NEAREST[op.get("nearest_mode", "round_prefer_floor")](at)
         return np.asarray(np.eye(n)[np.clip(chosen, 0, n - 1).astype(int)])
     if op.get("antialias", 0):
         return _stretch(op, axis, at, n, mode)

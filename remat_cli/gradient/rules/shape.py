@@ -54,8 +54,7 @@ def window(op: Taped, size: tuple[int, ...], kernel: tuple[int, ...]) -> Window:
     strides = tuple(op.get("strides") or [1] * rank)
     dilations = tuple(op.get("dilations") or [1] * rank)
     pads = tuple(op.get("pads") or [0] * 2 * rank)
-    auto = op.get("auto_pad", b"NOTSET")
-    auto = auto.decode() if isinstance(auto, bytes) else auto
+    auto = op.get("auto_pad", "NOTSET")
     if auto == "VALID":
         pads = (0,) * 2 * rank
     elif auto.startswith("SAME"):
@@ -134,8 +133,7 @@ def _space_out(dy: Tensor, axis: int, step: int) -> Tensor:
 
 
 def _pad(op: Taped, dy: Tensor) -> Tensor:
-    mode = op.get("mode", b"constant")
-    mode = mode.decode() if isinstance(mode, bytes) else mode
+    mode = op.get("mode", "constant")
     pads = op.array(1, "pads").tolist()
     axes = op.array(3, "axes").tolist() if op.optional(3) else list(range(op.x.rank))
     half = len(axes)
@@ -184,8 +182,7 @@ def _depth_to_space(op: Taped, dy: Tensor) -> Tensor:
     block = op.get("blocksize")
     n, c, h, w = op.x.shape
     parts = dy.reshape(n, c // block**2, h, block, w, block)
-    mode = op.get("mode", b"DCR")
-    order = (0, 3, 5, 1, 2, 4) if mode in (b"DCR", "DCR") else (0, 1, 3, 5, 2, 4)
+    order = (0, 3, 5, 1, 2, 4) if op.get("mode", "DCR") == "DCR" else (0, 1, 3, 5, 2, 4)
     return parts.transpose(*order).reshape(*op.x.shape)
 
 
