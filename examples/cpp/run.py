@@ -32,8 +32,9 @@ from onnx import helper
 
 import remat_cli as remat
 from remat_cli.actions.optimizing import optimize_file
-from remat_cli.actions.placing import places_of, write_places, write_sources
+from remat_cli.actions.placing import places_of, write_sources
 from remat_cli.checking import outside
+from remat_cli.formats import placesfile
 from remat_cli.ingest import ingest
 from remat_cli.model.graph import Graph
 from remat_cli.model.signatures import feeds_of, ops_of
@@ -144,7 +145,7 @@ def row(name: str, programs: Programs, folder: Path, share: str = SHARE) -> dict
     if programs.placed:
         places = folder / f"{path.stem}.remat.places"
         found = places_of(rewritten, {}, threads=1)
-        write_places(found, places)
+        placesfile.write(found.placement, places)
         placed = ran(programs.placed, rewritten, feeds, graph, True, places)
         process |= {"placed": placed.held, "held": found.held, "missed": placed.missed}
         same = same and placed.results == before.results

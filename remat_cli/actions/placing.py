@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from remat_cli.checking import feeds as feeding
-from remat_cli.formats import placesfile
 from remat_cli.formats.files import write_whole
 from remat_cli.ingest import ingest
 from remat_cli.model.graph import Graph
 from remat_cli.onnx_graph.attributes import said_in
-from remat_cli.runtime.c_session import find_places
+from remat_cli.runtime.c_session import learned_places
 from remat_cli.runtime.placed import Missed
 from solvers.placement.largest import Placement
 
@@ -48,7 +47,7 @@ def places_of(
     """The places of the model's values for programs in C, C++ and C#. `feeds`: a file of inputs, else random ones."""
     graph = ingest(model, dims)
     given = feeding.draw_feeds(graph, seed) if feeds is None else feeding.read_feeds(graph, feeds)
-    placement, missed = find_places(model, given, pairs_in(graph), threads)
+    placement, missed = learned_places(model, given, pairs_in(graph), True, threads)
     return Places(placement, missed, graph.resident)
 
 
@@ -56,10 +55,6 @@ def pairs_in(graph: Graph) -> dict[str, str]:
     """The outputs that a rewritten model writes over inputs, as its metadata lists them."""
     found: Any = json.loads(said_in(graph.model).get("remat.in_place", "{}"))
     return {str(output): str(taken) for output, taken in found.items()}
-
-
-def write_places(found: Places, path: Path) -> None:
-    placesfile.write(found.placement, path)
 
 
 def write_sources(folder: Path) -> tuple[Path, Path]:

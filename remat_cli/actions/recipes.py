@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from remat_cli.arguments import as_float, brief, number
+from remat_cli.arguments import as_float, brief
 from remat_cli.errors import Usage, meant
 from remat_cli.gradient.optimizers import TOLD, Group, Hyper, Recipe
 
@@ -72,11 +72,6 @@ def _fields(optimizer: str, said: Mapping[str, Any]) -> dict[str, float]:
             raise Usage(f"{name} takes {len(fields)} numbers, not {brief(value)}")
         found |= {field: _number(name, one) for field, one in zip(fields, values)}
     return found
-
-
-def rate_of(said: Any, default: float) -> float:
-    """The learning rate that was said, if one was."""
-    return default if said is None else number(said, "learning_rate")
 
 
 def _number(name: str, value: Any) -> float:

@@ -169,7 +169,7 @@ class SizeHunt:
 
     def search(self, known: int) -> None:
         """Halve what lies between the largest size that fits and the least that is proved not to."""
-        low, high = max(known, 1), self._hopeless_from()
+        low, high = max(known, 1), 1 + last_within(self._least, self.budget)
         if high <= 1 or not self._holds(low, self.limits.share(EARLY_SHARE)):
             low = 0
         while high - low > 1 and not self.limits.clock.over():
@@ -283,10 +283,6 @@ class SizeHunt:
         if self.asked.pieces.wanted:
             return target.held_at_the_end(subject)
         return target.needed_at_least(subject)
-
-    def _hopeless_from(self) -> int:
-        """The least size at which every schedule needs more than the budget."""
-        return 1 + last_within(self._least, self.budget)
 
     def _least(self, size: int) -> int | None:
         """What every schedule of the size needs at least, which may be a proof; None: there is no such size."""

@@ -247,13 +247,6 @@ def _as_it_runs(
     return found if subject.graph is None else tried_alone(request, found)
 
 
-def found_or_raised(found: Answer) -> Answer:
-    """The answer, if it has a plan; Infeasible or NoPlan if not."""
-    if (error := refusal(found)) is not None:
-        raise error
-    return found
-
-
 def refusal(found: Answer) -> NoSchedule | None:
     """Why the answer has no plan, if it has none."""
     if found.found:

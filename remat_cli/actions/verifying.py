@@ -117,12 +117,6 @@ class Verified:
     def _figures(self) -> list[tuple[str, ...]]:
         return [(name, *("-" if size is None else show_bytes(size) for size in sizes)) for name, *sizes in self._held()]
 
-    def or_raised(self, what: str) -> Verified:
-        """Itself, or an error that says what does not hold of `what`, or is not known."""
-        if (error := self.refusal(what)) is not None:
-            raise error
-        return self
-
     def refusal(self, what: str) -> Mismatch | Unfinished | None:
         """What does not hold of `what`, or else is not known, if anything."""
         if self.faults:

@@ -77,7 +77,9 @@ def verify(
     )
     with events.read_by(lambda run: heard(str(run))):
         found = verifying.verified(given.plan_of(plan), trial)
-    return found.or_raised("the plan")
+    if (error := found.refusal("the plan")) is not None:
+        raise error
+    return found
 
 
 def load_plan(path: File) -> Planned:

@@ -132,7 +132,8 @@ def solve(
     found = answered.found
     if interrupts.asked:
         raise Interrupted(Planned(plan_file(found), found.subject) if found.found else None)
-    solving.found_or_raised(found)
+    if (error := solving.refusal(found)) is not None:
+        raise error
     warn(sentences(note for note in found.notes if note.kind not in ROUTINE), depth=3)
     return Planned(plan_file(found), found.subject)
 

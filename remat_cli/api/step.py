@@ -14,13 +14,13 @@ import onnx
 
 from profiles.system import let_go
 from remat_cli.actions.emitting import graph_of
-from remat_cli.actions.recipes import rate_of, recipe_of
+from remat_cli.actions.recipes import recipe_of
 from remat_cli.actions.session_parts import SessionParts
 from remat_cli.actions.session_writing import written_over
 from remat_cli.api.given import CPU, Model, Plan, check_keywords, path_of, plan_of
 from remat_cli.api.keywords import OptimizerSettings, ScheduleSettings
 from remat_cli.api.sessions import parts_of, providers_of, refusals_in_words, session_on
-from remat_cli.arguments import switch, whole_number
+from remat_cli.arguments import number, switch, whole_number
 from remat_cli.errors import BadInput, Usage
 from remat_cli.gradient.assemble import update_model
 from remat_cli.ingest import ingest_content
@@ -103,7 +103,9 @@ def step(
         ready, written = opened.session(wanted, keep_state)
     state = first_state(values, model)
     if optimizer is None:
-        regime = Regime(rate_of(own.get("learning_rate"), default_rate(model)), course, optimizer_of(model))
+        regime = Regime(
+            number(own.get("learning_rate", default_rate(model)), "learning_rate"), course, optimizer_of(model)
+        )
         return Step(ready, model, state, regime, None, written)
     recipe = recipe_of(optimizer, own, forward)
     regime = Regime(recipe.hyper.rate, course, recipe.described(), accumulate)

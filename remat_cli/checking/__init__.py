@@ -24,6 +24,7 @@ from remat_cli.model.graph import Graph
 from remat_cli.model.sessions import KINDS, Session
 from remat_cli.rewrite.copies import COPY
 from remat_cli.rewrite.predict import IN_ARENA_BYTES
+from remat_cli.runtime.session import installed_version
 from solvers.placement.largest import Placement
 
 STEPS = 3  # runs of a model whose state goes on from run to run
@@ -160,7 +161,13 @@ def verify(
     if asked.seconds > 0:
         raced = bench.race((rewritten, graph.path), session, placement, asked.seconds, True, bound)
         timed = _timed(raced, asked.costs)
-    return Verification(**modes, process=process, timed=timed, exactness=exactness, versions=_versions())
+    return Verification(
+        **modes,
+        process=process,
+        timed=timed,
+        exactness=exactness,
+        versions={"onnx": onnx.__version__, **({"onnxruntime": found} if (found := installed_version()) else {})},
+    )
 
 
 def _judged(
@@ -283,19 +290,6 @@ def outside(graph: Graph) -> int:
     """Bytes that the budget counts and a CPU arena does not: inputs, and all but the smallest weights."""
     small = sum(graph.values[name].bytes for name in graph.weights if graph.values[name].bytes <= IN_ARENA_BYTES)
     return graph.resident - small
-
-
-def _versions() -> dict[str, str]:
-    from importlib.metadata import PackageNotFoundError, version
-
-    found = {"onnx": onnx.__version__}
-    for name in ("onnxruntime-gpu", "onnxruntime"):
-        try:
-            found["onnxruntime"] = version(name)
-            break
-        except PackageNotFoundError:
-            continue
-    return found
 
 
 def last_words(text: str) -> str:

@@ -41,7 +41,7 @@ def command(model: Path, output: Path | None, sources: Path | None, as_json: boo
     destination = output or placesfile.beside(model)
     check_place(destination, FileKind.PLACES, model)
     found = placing.places_of(model, dict(given["dims"]), given["feeds"], given["seed"], given["threads"] or 0)
-    placing.write_places(found, destination)
+    placesfile.write(found.placement, destination)
     written = [str(path) for path in placing.write_sources(sources)] if sources else []
     if as_json:
         options.say_object(_object(found, destination, written))
@@ -74,9 +74,6 @@ def _words(found: Places, destination: Path, written: list[str]) -> str:
         said.append(f"note: sizes vary from run to run: {few} were not as planned and had memory of their own")
     said.append(f"wrote {destination}: {len(placement.allocations)} requests")
     if written:
-        said.append(f"wrote {' and '.join(written)}; compile them into the program, or: {_compile(written[1])}")
+        compiled = f"cc -O2 -std=c11 -fPIC -shared -o libremat_places.so {written[1]} -lpthread -ldl"
+        said.append(f"wrote {' and '.join(written)}; compile them into the program, or: {compiled}")
     return "\n".join(said)
-
-
-def _compile(source: str) -> str:
-    return f"cc -O2 -std=c11 -fPIC -shared -o libremat_places.so {source} -lpthread -ldl"

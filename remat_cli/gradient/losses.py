@@ -32,7 +32,9 @@ def cross_entropy(
     loss, share, index = likelihood(logs, labels, axis, weights, ignored, reduction)
     places = index.shape
     saved = {"logs": logs, "index": index, "share": share, "axis": axis, "places": places}
-    outputs = [loss] if tape.is_recorded(logs) else [loss, logs]  # the model may have computed this log-softmax itself
+    outputs = (
+        [loss] if logs.name in tape.recorded else [loss, logs]
+    )  # the model may have computed this log-softmax itself
     tape.step("cross-entropy", [logits, labels], outputs, {"reduction": reduction}, **saved)
     return [loss, logs]
 

@@ -87,7 +87,8 @@ def settle_parameters(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], c
     if model.producer_name != "pytorch":
         return []
     notes = [*tie_alike(model.graph), LOST]
-    if not choice.groups and not any(map(_shows_training, nodes_within(nodes))):
+    shown = (one.op_type == "Dropout" or bool(attribute(one, "training_mode")) for one in nodes_within(nodes))
+    if not choice.groups and not any(shown):
         notes.append(NOT_TRAINING)
     if not choice.wrt and (choice.groups or not choice.params):
         _refuse_folded(model.graph, nodes)
@@ -103,11 +104,6 @@ def _refuse_folded(graph: onnx.GraphProto, nodes: Sequence[onnx.NodeProto]) -> N
             f"PyTorch's exporter folded or transposed {len(folded)} weights ({first_of(folded)}), so their gradients "
             f"would not be those of the module's parameters; {ADVICE}"
         )
-
-
-def _shows_training(node: onnx.NodeProto) -> bool:
-    """Whether an op shows that the file was exported in training mode."""
-    return node.op_type == "Dropout" or bool(attribute(node, "training_mode"))
 
 
 def _is_weight(tensor: onnx.TensorProto) -> bool:

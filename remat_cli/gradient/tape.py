@@ -109,7 +109,7 @@ class Tape:
         self._pool: dict[Key, str] = {}
         self._names: Counter[str] = Counter()
         self._node_names: Counter[str] = Counter()
-        self._recorded: set[str] = set()
+        self.recorded: set[str] = set()  # values that some step makes, so that their gradients go back over that one
         self._recording = False
         self._scope = "training"
 
@@ -196,7 +196,7 @@ class Tape:
             self.append(node)
             self._memo[key] = tuple(writes)
         found = tuple(Tensor(self, name) for name in self._memo[key])
-        if self._recording and found[0].name not in self._recorded:
+        if self._recording and found[0].name not in self.recorded:
             self.step(kind, inputs, found, given)
         return found
 
@@ -218,15 +218,11 @@ class Tape:
         """Note that the nodes just emitted stand for one op with a rule of its own."""
         self.note(Taped(kind, self._scope, tuple(inputs), tuple(outputs), attributes, None, self, saved))
 
-    def is_recorded(self, tensor: Tensor) -> bool:
-        """Whether some step makes the value, so that its gradient goes back over that one."""
-        return tensor.name in self._recorded
-
     def note(self, step: Taped) -> None:
         """Add a step to those that a gradient goes back over."""
         self.steps.append(step)
         self.largest = max(self.largest, *(y.size for y in step.outputs if y is not None))
-        self._recorded.update(y.name for y in step.outputs if y is not None)
+        self.recorded.update(y.name for y in step.outputs if y is not None)
 
     def append(self, node: onnx.NodeProto) -> None:
         """Add a node as it is, once its outputs' types are known."""

@@ -132,18 +132,14 @@ def _next(made: InPieces, values: Sequence[str], wide: int, rules: Rules, given_
         while value not in given_up:
             regions = _regions(made, table, links, value, wide)
             _, gain, region = max(regions, key=lambda one: one[1], default=(0, 0, None))
-            if region is None or gain <= 0 or _pieces_with(made, region) > MOST_PIECES:
+            left = 0 if region is None else len(made.origin.keys() - region.ways.keys())
+            if region is None or gain <= 0 or left + region.pieces * len(region.ways) > MOST_PIECES:
                 given_up.update(_alike(made, links, value))
             elif rules.tried(made.graph, region):
                 return region
             else:
                 table = Table(made.graph, rules.allowed)
     return None
-
-
-def _pieces_with(made: InPieces, region: Region) -> int:
-    """How many ops are pieces once the region is cut too."""
-    return len(made.origin.keys() - region.ways.keys()) + region.pieces * len(region.ways)
 
 
 def _regions(made: InPieces, table: Table, links: Links, value: str, wide: int) -> Iterator[tuple[int, int, Region]]:

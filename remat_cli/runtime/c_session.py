@@ -48,18 +48,11 @@ def c_options(threads: int = 0) -> Any:
     return options
 
 
-def find_places(
-    model: Path, feeds: Mapping[str, Any], pairs: Mapping[str, str], threads: int = 0
-) -> tuple[Placement, Missed]:
-    """The places of such a session's requests, and what of the last run was not as planned. `pairs`: outputs that are
-    written over inputs."""
-    return learned_places(model, feeds, pairs, True, threads)
-
-
 def learned_places(
     model: Path, feeds: Mapping[str, Any], pairs: Mapping[str, str], for_c: bool, threads: int = 0
 ) -> tuple[Placement, Missed]:
-    """The same of a session for C, or else of the strict one."""
+    """The places of the requests of a session for C, or else of the strict one, and what of the last run was not as
+    planned. `pairs`: outputs that are written over inputs."""
     if library() is None:
         raise BadInput(MISSING)
     from remat_cli.runtime.planned import PlannedSession

@@ -134,14 +134,15 @@ DISTRIBUTIONS = ("onnxruntime-gpu", "onnxruntime")
 
 def unknown_version() -> list[str]:
     """A note if the installed version is another, of whichever distribution."""
-    found = _installed_version()
+    found = installed_version()
     if found is None or OLDEST <= _numbers(found) <= NEWEST:
         return []
     oldest, newest = (".".join(map(str, version)) for version in (OLDEST, NEWEST))
     return [f"onnxruntime {found}: what sessions hold was checked with {oldest} to {newest}; `verify` measures it"]
 
 
-def _installed_version() -> str | None:
+def installed_version() -> str | None:
+    """Of onnxruntime."""
     for name in DISTRIBUTIONS:
         try:
             return metadata.version(name)

@@ -8,6 +8,7 @@ stay rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from math import prod
 
@@ -16,6 +17,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from remat_cli.model.graph import Graph, Op
+from remat_cli.pieces.regions import Links
 from remat_cli.pieces.writing import Names
 
 AXES_AS_INPUT = 18  # the opset since which it is so
@@ -41,8 +43,7 @@ def written_out(graph: Graph) -> onnx.ModelProto | None:
     if not found:
         return None
     gone = {name for norm in found.values() for name in norm.gone}
-    model = onnx.ModelProto()
-    model.CopyFrom(graph.model)
+    model = deepcopy(graph.model)
     nodes = list(model.graph.node)
     del model.graph.node[:]
     names = Names({*graph.values, *(node.name for node in nodes)})
@@ -57,23 +58,19 @@ def written_out(graph: Graph) -> onnx.ModelProto | None:
 
 
 def _norms(graph: Graph, wide: float) -> Iterator[_Norm]:
-    makers = {name: op for op in graph.ops for name in op.writes}
-    readers: dict[str, list[Op]] = {}
-    for op in graph.ops:
-        for name in op.reads:
-            readers.setdefault(name, []).append(op)
+    links = Links(graph)
     for op in graph.ops:
         if op.op_type != "InstanceNormalization" or op.domain:
             continue
         value = graph.values[op.inputs[0]]
         if value.dtype != TensorProto.FLOAT or value.bytes < wide or value.bytes == 0:
             continue
-        before, after = makers.get(value.name), readers.get(op.outputs[0], [])
+        before, after = links.writer.get(value.name), links.readers.get(op.outputs[0], [])
         if before is not None and before.op_type == "Reshape" and [one.op_type for one in after] == ["Reshape"]:
             whole, made = graph.values[before.inputs[0]], after[0].outputs[0]
             shape = _in_groups(whole.shape, value.shape)
             if shape and whole.shape == graph.values[made].shape and op.outputs[0] not in graph.outputs:
-                gone = [after[0].name] + ([before.name] if len(readers[value.name]) == 1 else [])
+                gone = [after[0].name] + ([before.name] if len(links.readers[value.name]) == 1 else [])
                 yield _Norm(op, whole.name, shape, made, tuple(gone))
                 continue
         yield _Norm(op, value.name, value.shape, op.outputs[0], ())

@@ -6,6 +6,7 @@ Invariant: dimensions that the inputs give are taken from them; of all others th
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -118,8 +119,7 @@ def _hold_all(model: onnx.ModelProto, home: Path) -> None:
 def freed(model: onnx.ModelProto, given: onnx.ModelProto) -> onnx.ModelProto:
     """The model with the dimensions that inputs and outputs were given with, and no sizes in between. Its ops
     are those that were planned at one size; whoever keeps it has run it at others."""
-    made = onnx.ModelProto()
-    made.CopyFrom(model)
+    made = deepcopy(model)
     types = {value.name: value.type for value in (*given.graph.input, *given.graph.output)}
     for value in (*made.graph.input, *made.graph.output):
         if value.name in types:

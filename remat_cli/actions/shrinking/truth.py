@@ -5,7 +5,8 @@ Invariant: weights and inputs keep their numbers. A model of 16 bits is computed
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
@@ -25,15 +26,9 @@ SHORT = (TensorProto.FLOAT16, TensorProto.BFLOAT16)
 TYPED = ("to", "dtype", "output_dtype")  # attributes that say which type a node makes
 
 
-def computes_short(graph: Graph) -> bool:
-    """Whether ops of the graph make numbers of 16 bits."""
-    return any(graph.values[name].dtype in SHORT for op in graph.ops for name in op.writes)
-
-
 def in_32_bits(model: onnx.ModelProto) -> onnx.ModelProto:
     """The model with float in the place of both types of 16 bits."""
-    wide = onnx.ModelProto()
-    wide.CopyFrom(model)
+    wide = deepcopy(model)
     for tensor in tensors(wide):
         if tensor.data_type in SHORT:
             bring_in(tensor)
@@ -59,17 +54,11 @@ def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
 
 def witness(given: Path, graph: Graph | None, feeds: Path, folder: Path) -> SessionOf:
     """What says how a model rounds."""
-    if graph is None or not computes_short(graph):
+    if graph is None or not any(graph.values[name].dtype in SHORT for op in graph.ops for name in op.writes):
         return SessionOf(given, STRICT)
     model, inputs = folder / WIDE, folder / WIDE_FEEDS
-    arrays.write(feeds_in_32_bits(arrays.read(feeds)), inputs)
+    short = ("float16", "bfloat16")
+    held = arrays.read(feeds)
+    arrays.write({n: one.astype(np.float32) if one.dtype.name in short else one for n, one in held.items()}, inputs)
     write_whole(model, in_32_bits(graph.model).SerializeToString())
     return SessionOf(model, LEAN, feeds=inputs)
-
-
-def feeds_in_32_bits(feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {name: array.astype(np.float32) if _is_short(array) else array for name, array in feeds.items()}
-
-
-def _is_short(array: np.ndarray) -> bool:
-    return array.dtype == np.float16 or array.dtype.name == "bfloat16"

@@ -16,7 +16,8 @@ import onnxruntime
 import pytest
 
 import remat_cli as api
-from remat_cli.actions.placing import LIBRARY, places_of, write_places, write_sources
+from remat_cli.actions.placing import LIBRARY, places_of, write_sources
+from remat_cli.formats import placesfile
 from remat_cli.runtime.c_session import c_options
 from remat_cli.runtime.placed import library
 from solvers.placement.lifetimes import ALIGNMENT
@@ -65,7 +66,7 @@ def session_of(model: Path, planned: bool = True) -> Any:
 
 @pytest.fixture
 def placed(tmp_path: Path) -> Program:
-    write_places(places_of(CNN, {}, threads=1), tmp_path / "m.places")
+    placesfile.write(places_of(CNN, {}, threads=1).placement, tmp_path / "m.places")
     return Program(tmp_path / "m.places")
 
 
@@ -102,7 +103,7 @@ def test_the_block_is_what_is_live_at_once(tmp_path: Path) -> None:
     found = places_of(CNN, {}, threads=1)
     assert found.missed.requests == 0
     assert found.placement.block < found.placement.bound * 1.01
-    write_places(found, tmp_path / "m.places")
+    placesfile.write(found.placement, tmp_path / "m.places")
     program = Program(tmp_path / "m.places")
     assert program.lib.remat_places_block(program.places) == found.placement.block
     program.lib.remat_places_close(program.places)
