@@ -66,7 +66,8 @@ def test_what_means_nothing_is_refused(name: str, monkeypatch: pytest.MonkeyPatc
     def work(*_: object, **__: object) -> None:
         raise Taken
 
-    for place in ("solving.ask", "sweeping.Sweep.run", "largest.find_largest", "emitting.emit"):
+    # the last, since what is imported on the way to the others keeps the `ask` that it finds
+    for place in ("sweeping.Sweep.run", "largest.find_largest", "emitting.emit", "solving.ask"):
         monkeypatch.setattr(f"remat_cli.actions.{place}", work)
     function: Callable[..., object] = getattr(remat, name)
     base = FUNCTIONS[name][0]
