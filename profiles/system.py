@@ -10,6 +10,7 @@ import gc
 import os
 import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 try:
@@ -45,6 +46,15 @@ def interruptions() -> int:
 def highest_memory() -> int:
     """The most bytes that were resident so far."""
     return int(_used("ru_maxrss")) * _UNIT
+
+
+def told_of(process: int | str, name: str) -> int:
+    """Bytes that Linux tells of a process under that name, such as VmRSS. Raises OSError where there is nothing."""
+    lines = (line.split() for line in Path(f"/proc/{process}/status").read_text().splitlines())
+    for fields in lines:
+        if fields and fields[0] == f"{name}:":
+            return 1024 * int(fields[1])
+    raise OSError(f"nothing is told of {name}")
 
 
 def _used(name: str) -> Any:

@@ -179,7 +179,7 @@ def _judged(
     new = bench.run(rewritten, session, outputs="after.npz", in_place=bound)
     if any(reply.refused or reply.failed for reply in (old, new)):
         return ()
-    return judge(_results(graph), right, bench.results("before.npz"), bench.results("after.npz"))
+    return tuple(judge(_results(graph), right, bench.results("before.npz"), bench.results("after.npz")))
 
 
 def _timed(reply: Reply, costs: Mapping[str, int]) -> Timed | None:

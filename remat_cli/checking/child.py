@@ -17,6 +17,7 @@ from typing import Any
 from profiles import cuda
 from profiles.cuda import PROVIDERS, NoCuda
 from profiles.device import quiet_runtime
+from profiles.running import failures
 from profiles.system import let_go
 from remat_cli.checking.weight import MemoryWatch, mapped_now, resident, resident_now, resident_peak
 from remat_cli.children import serve
@@ -85,27 +86,20 @@ def answers(told: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     yield asdict(_carry_out(declared(Request, told)))
 
 
-def _carry_out(request: Request) -> Reply:
-    from onnxruntime.capi.onnxruntime_pybind11_state import (
-        EPFail,
-        Fail,
-        InvalidArgument,
-        InvalidGraph,
-        InvalidProtobuf,
-        NotImplemented,
-        RuntimeException,
-    )
+def _refused() -> tuple[type[Exception], ...]:
+    return (*failures(), NoCuda)
 
-    failures = (EPFail, Fail, InvalidArgument, InvalidGraph, InvalidProtobuf, NotImplemented, RuntimeException, NoCuda)
+
+def _carry_out(request: Request) -> Reply:
     if request.weigh and request.provider == "cuda":
-        return _weigh_on_device(request, failures)
+        return _weigh_on_device(request)
     loaded = loading = None
     try:
         if request.weigh:
             session, loaded, loading = _weigh_loading(request)
         else:
             session = _session(request)
-    except failures as error:
+    except _refused() as error:
         return Reply(refused=str(error))
     try:
         if request.weigh:
@@ -115,14 +109,14 @@ def _carry_out(request: Request) -> Reply:
         for number in range(request.runs):
             feeds = feeds if request.in_place else arrays.read(Path(request.feeds))
             _keep(_run(session, feeds, request), request, number)
-    except failures as error:
+    except _refused() as error:
         return Reply(failed=str(error))
     events = _kernels(Path(session.end_profiling()), PROVIDERS[request.provider]) if request.trace else []
     found = _read_kernels(events[: len(events) // request.runs])
     return Reply(arena=_peaks(events, request.runs) if request.trace else (), kernels=found if request.watch else ())
 
 
-def _weigh_on_device(request: Request, failures: tuple[type[Exception], ...]) -> Reply:
+def _weigh_on_device(request: Request) -> Reply:
     """The device's memory beyond that before the session was made; weights and inputs are included."""
     feeds = arrays.read(Path(request.feeds))
     with MemoryWatch() as watch:
@@ -130,7 +124,7 @@ def _weigh_on_device(request: Request, failures: tuple[type[Exception], ...]) ->
             session = _as_users_make_it(request)
             for _ in range(request.runs):
                 results = _run(session, feeds, request)
-        except failures as error:
+        except _refused() as error:
             return Reply(failed=str(error))
     _keep(results, request)
     return Reply(grew=watch.most, stray=session.missed_in_all.requests if hasattr(session, "missed") else None)

@@ -16,9 +16,8 @@ from types import TracebackType
 from onnx import TensorProto, helper
 
 from profiles import cuda
-from profiles.system import highest_memory
+from profiles.system import highest_memory, told_of
 
-STATUS = Path("/proc/self/status")
 MAPPINGS = Path("/proc/self/smaps")
 AGAIN = Path("/proc/self/clear_refs")
 LOOK_SECONDS = 0.001  # seconds between two looks
@@ -29,7 +28,7 @@ def resident_now() -> int:
     gc.collect()
     try:
         AGAIN.write_text("5")
-        return _status("VmRSS")
+        return told_of("self", "VmRSS")
     except OSError:
         return highest_memory()
 
@@ -37,14 +36,14 @@ def resident_now() -> int:
 def resident() -> int:
     """The resident bytes now; the peak stays."""
     try:
-        return _status("VmRSS")
+        return told_of("self", "VmRSS")
     except OSError:
         return highest_memory()
 
 
 def resident_peak() -> int:
     try:
-        return _status("VmHWM")
+        return told_of("self", "VmHWM")
     except OSError:
         return highest_memory()
 
@@ -67,11 +66,6 @@ def mapped_now() -> int:
         elif fields[0] == "Rss:" and name:
             held[name] = held.get(name, 0) + 1024 * int(fields[1])
     return sum(held[name] for name in held.keys() - code)
-
-
-def _status(name: str) -> int:
-    lines = (line.split() for line in STATUS.read_text().splitlines())
-    return next(1024 * int(fields[1]) for fields in lines if fields and fields[0] == f"{name}:")
 
 
 class MemoryWatch:

@@ -14,7 +14,7 @@ from onnx import helper, numpy_helper
 from remat_cli.errors import BadInput
 from remat_cli.gradient.tape import Tape
 from remat_cli.model.semantics import RANDOM
-from remat_cli.onnx_graph.attributes import attribute, attributes
+from remat_cli.onnx_graph.attributes import attributes
 from remat_cli.onnx_graph.stored import array_of, constant_tensor
 from remat_cli.onnx_graph.walk import has_subgraph
 
@@ -44,25 +44,7 @@ def fold(tape: Tape, node: onnx.NodeProto) -> list[np.ndarray] | None:
     if node.op_type == "ConstantOfShape":
         fill = numpy_helper.to_array(node.attribute[0].t) if node.attribute else np.zeros(1, np.float32)
         return [np.full(tuple(tape.constants[reads[0]]), fill.reshape(-1)[0], fill.dtype)]
-    if node.op_type == "GatherElements" and node.domain == "":
-        return [_gather_elements(tape, node)]
     return _evaluate(tape, node)
-
-
-def _gather_elements(tape: Tape, node: onnx.NodeProto) -> np.ndarray:
-    """GatherElements of known arrays. ONNX's reference is wrong where the indices are shorter than the data beside the
-    axis."""
-    data, indices = (tape.constants[name] for name in node.input)
-    axis = attribute(node, "axis", 0)
-    if data.ndim != indices.ndim or not -data.ndim <= axis < data.ndim:
-        raise BadInput(f"GatherElements node {node.name!r}: its inputs have {data.ndim} and {indices.ndim} dimensions")
-    beside = tuple(
-        slice(None) if place == axis % data.ndim else slice(size) for place, size in enumerate(indices.shape)
-    )
-    try:
-        return np.take_along_axis(data[beside], indices, axis)
-    except (IndexError, ValueError) as error:
-        raise BadInput(f"GatherElements node {node.name!r} cannot be evaluated: {error}") from error
 
 
 def _size(tape: Tape, node: onnx.NodeProto) -> int:
@@ -78,6 +60,8 @@ def _shape(tape: Tape, node: onnx.NodeProto) -> np.ndarray:
 def _evaluate(tape: Tape, node: onnx.NodeProto) -> list[np.ndarray]:
     from onnx.reference import ReferenceEvaluator  # late: it loads every op's implementation
 
+    from remat_cli.onnx_graph.reference_ops import OPS
+
     reads = list(dict.fromkeys(name for name in node.input if name))
     graph = helper.make_graph(
         [node],
@@ -87,7 +71,7 @@ def _evaluate(tape: Tape, node: onnx.NodeProto) -> list[np.ndarray]:
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", tape.opset)])
     try:
-        found = ReferenceEvaluator(model).run(None, {k: tape.constants[k] for k in reads})
+        found = ReferenceEvaluator(model, new_ops=OPS).run(None, {k: tape.constants[k] for k in reads})
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise BadInput(f"{node.op_type} node {node.name!r} cannot be evaluated: {reason}") from error

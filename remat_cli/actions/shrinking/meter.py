@@ -11,6 +11,7 @@ from time import monotonic, sleep
 from types import TracebackType
 from typing import Any
 
+from profiles.system import told_of
 from remat_cli.children import Child
 from remat_cli.errors import BadInput
 from remat_cli.formats.declared import declared
@@ -99,9 +100,8 @@ class MeteredProcess:
 
     def _count(self, name: str) -> int:
         try:
-            lines = (line.split() for line in (self._proc / "status").read_text().splitlines())
-            return next(1024 * int(fields[1]) for fields in lines if fields[0] == f"{name}:")
-        except (OSError, StopIteration) as error:
+            return told_of(self.child.process.pid, name)
+        except OSError as error:
             raise Failed(self.child.why()) from error
 
     def _ask(self, words: object) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import pytest
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
-from remat_cli.checking.exactness import OPS
+from remat_cli.onnx_graph.reference_ops import OPS
 
 
 @pytest.mark.parametrize("reduction", ["none", "add", "mul", "min", "max"])

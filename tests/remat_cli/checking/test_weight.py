@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from remat_cli.checking.weight import STATUS, mapped_now
+from remat_cli.checking.weight import mapped_now
 
 LARGE = 80_000_000
 HELD = f"""
@@ -42,6 +42,6 @@ def test_pages_of_a_mapped_file_are_told_apart(tmp_path: Path) -> None:
 
 def test_pages_of_code_are_not_told_apart() -> None:
     """What a run brings in of the runtime's code is held for that run: libraries are most of what is mapped here."""
-    lines = (line.split() for line in STATUS.read_text().splitlines())
+    lines = (line.split() for line in Path("/proc/self/status").read_text().splitlines())
     files = next(1024 * int(fields[1]) for fields in lines if fields[0] == "RssFile:")
     assert 0 <= mapped_now() < files / 2
