@@ -73,7 +73,9 @@ def observe(graph: Graph, costs: Costs, feeds: Mapping[str, Any], threads: int, 
     bench = Bench(feeds, "cpu", timeout, threads, clock=clock)
     with TemporaryDirectory(prefix="remat-") as folder, bench:
         path = _file(graph, Path(folder))
-        reply = bench.watch(in_file(graph.model, graph.path, Path(folder)) if graph.expanded else path)
+        reply = bench.run(
+            in_file(graph.model, graph.path, Path(folder)) if graph.expanded else path, STRICT, watch=True
+        )
         own = in_all(graph, bench.run(path, STRICT)).first if graph.expanded else None
         if not reply.kernels:
             why = " ".join((reply.refused or reply.failed or "no kernel was seen to run").split())

@@ -21,7 +21,7 @@ from remat_cli.children import Child
 from remat_cli.events import EventQueue
 from remat_cli.formats import arrays
 from remat_cli.formats.declared import declared
-from remat_cli.model.sessions import STRICT, Session
+from remat_cli.model.sessions import Session
 from solvers.clock import FOREVER_SECONDS, Clock
 from solvers.placement.largest import Placement
 
@@ -94,27 +94,37 @@ class Bench:
         outputs: str | None = None,
         in_place: InPlace = NOWHERE,
         nudge: bool = False,
+        traced: bool = True,
+        **asked: Any,
     ) -> Reply:
         """Run one session on `model`; `outputs` names a file in the folder for the results. `nudge`: with feeds that
-        differ from the others in their last digits."""
-        return self._carry_out(model, in_place, nudge, outputs, kind=kind, runs=runs, traced=True)
+        differ from the others in their last digits. `asked`: what else a request has."""
+        self.count += 1
+        what = "weighed" if asked.get("weigh") else f"in the {kind.name} session"
+        if self.events is not None:
+            self.events.say(BegunRun(self.count, max(self.total, self.count), f"{model.name}, {what}"))
+        if self.clock.interrupts():
+            return TIME_UP
+        request = Request(
+            model=str(model.resolve()),
+            feeds=str(self._nudged() if nudge else self._fed()),
+            runtime=kind.runtime,
+            provider=self.provider,
+            runs=runs,
+            threads=self.threads,
+            level=self.level,
+            outputs=str(self.folder / outputs) if outputs else None,
+            trace=str(self.folder / f"run{self.count}.trace") if traced else None,
+            **asdict(in_place),
+            **asked,
+        )
+        left = self.clock.left()
+        found = _carry_out(request, Clock(min(left, self.timeout)))
+        return TIME_UP if found.endless and left < self.timeout else found
 
-    def watch(self, model: Path) -> Reply:
-        """One run in the strict session, with the memory of each kernel."""
-        return self._carry_out(model, kind=STRICT, watch=True, traced=True)
-
-    def weigh(
-        self,
-        model: Path,
-        kind: Session,
-        placement: Placement | None = None,
-        outputs: str | None = None,
-        in_place: InPlace = NOWHERE,
-        nudge: bool = False,
-    ) -> Reply:
+    def weigh(self, model: Path, kind: Session, placement: Placement | None = None, **asked: Any) -> Reply:
         """Two runs without a trace, with the runtime's own allocator or the plan's: what does the process grow by?"""
-        asked: dict[str, Any] = {"runs": 2, "weigh": True, "placement": placement}
-        return self._carry_out(model, in_place, nudge, outputs, kind=kind, **asked)
+        return self.run(model, kind, 2, traced=False, weigh=True, placement=placement, **asked)
 
     def race(
         self,
@@ -126,9 +136,8 @@ class Bench:
         in_place: InPlace = NOWHERE,
     ) -> Reply:
         """Runs of two models in turn; the first with the plan's allocator. `inside`: what each kernel takes, too."""
-        model, other = models
-        asked: dict[str, Any] = {"weigh": True, "placement": placement, "seconds": seconds, "traced": inside}
-        return self._carry_out(model, in_place, kind=kind, against=str(other.resolve()), **asked)
+        asked: dict[str, Any] = {"placement": placement, "seconds": seconds, "against": str(models[1].resolve())}
+        return self.run(models[0], kind, in_place=in_place, traced=inside, weigh=True, **asked)
 
     def _fed(self) -> Path:
         """The file of the feeds, which is written for the first run."""
@@ -142,40 +151,6 @@ class Bench:
         path = self.folder / "nudged.npz"
         arrays.write(nudged(arrays.read(self._fed()), self.count), path)
         return path
-
-    def _carry_out(
-        self,
-        model: Path,
-        in_place: InPlace = NOWHERE,
-        nudge: bool = False,
-        outputs: str | None = None,
-        traced: bool = False,
-        *,
-        kind: Session,
-        **asked: Any,
-    ) -> Reply:
-        self.count += 1
-        stem = self.folder / f"run{self.count}"
-        what = "weighed" if asked.get("weigh") else f"in the {kind.name} session"
-        if self.events is not None:
-            self.events.say(BegunRun(self.count, max(self.total, self.count), f"{model.name}, {what}"))
-        if self.clock.interrupts():
-            return TIME_UP
-        request = Request(
-            model=str(model.resolve()),
-            feeds=str(self._nudged() if nudge else self._fed()),
-            runtime=kind.runtime,
-            provider=self.provider,
-            threads=self.threads,
-            level=self.level,
-            outputs=str(self.folder / outputs) if outputs else None,
-            trace=f"{stem}.trace" if traced else None,
-            **asdict(in_place),
-            **asked,
-        )
-        left = self.clock.left()
-        found = _carry_out(request, Clock(min(left, self.timeout)))
-        return TIME_UP if found.endless and left < self.timeout else found
 
     def results(self, outputs: str, runs: int = 1) -> list[np.ndarray]:
         """The results of each run, one after the other."""

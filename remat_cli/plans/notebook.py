@@ -28,10 +28,12 @@ def shown(caption: str, rows: Sequence[Sequence[str]], head: Sequence[str] = (),
 def memory_over_time(before: Timeline, after: Timeline, budget: int) -> str:
     """Both schedules over the same axes, which begin at zero, and the budget as a line."""
     old, new = (max(line.memory, default=0) for line in (before, after))
-    top, last = max(old, new, budget, 1), max(_edges(before)[-1], _edges(after)[-1], 1)
+    top, last = max(old, new, budget, 1), max(before.edges[-1], after.edges[-1], 1)
     shapes = [_area(line, top, last, color) for line, color in ((before, BEFORE), (after, AFTER))]
+    y = _up(budget, top)
+    level = f'<line x1="0" y1="{y:.1f}" x2="{WIDE}" y2="{y:.1f}" stroke="currentColor" stroke-dasharray="4"/>'
     words = f"memory over time: {show_bytes(old)} as it stands (grey), {show_bytes(new)} planned (blue)"
-    return _picture([*shapes, _level(budget, top)], words, f"dashed: the budget, {show_bytes(budget)}")
+    return _picture([*shapes, level], words, f"dashed: the budget, {show_bytes(budget)}")
 
 
 def overhead_by_budget(spots: Sequence[tuple[int, float]]) -> str:
@@ -58,14 +60,9 @@ def bars(sizes: Sequence[tuple[str, int]]) -> str:
     return _picture(shapes, "held, from zero", "")
 
 
-def _edges(line: Timeline) -> Sequence[int]:
-    """The time at which each compute begins and the last one ends; their indices, where computes take no time."""
-    return line.begins if line.begins[-1] else range(len(line.order) + 1)
-
-
 def _area(line: Timeline, top: int, last: int, color: str) -> str:
     """The area under the memory curve; each dot's width shows the most held within it."""
-    columns, edges = [0] * (WIDE + 1), _edges(line)
+    columns, edges = [0] * (WIDE + 1), line.edges
     for step, size in enumerate(line.memory):
         for column in range(int(_across(edges[step], last)), int(_across(edges[step + 1], last)) + 1):
             columns[column] = max(columns[column], size)
@@ -73,11 +70,6 @@ def _area(line: Timeline, top: int, last: int, color: str) -> str:
     spots = [(float(column), _up(size, top)) for column, size in enumerate(columns[: end + 1])]
     outline = _joined([(0.0, _up(0, 1)), *spots, (float(end), _up(0, 1))])
     return f'<polygon points="{outline}" fill="{color}" fill-opacity="0.35" stroke="{color}"/>'
-
-
-def _level(size: int, top: int) -> str:
-    y = _up(size, top)
-    return f'<line x1="0" y1="{y:.1f}" x2="{WIDE}" y2="{y:.1f}" stroke="currentColor" stroke-dasharray="4"/>'
 
 
 def _picture(shapes: Sequence[str], above: str, below: str) -> str:

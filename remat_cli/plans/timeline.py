@@ -7,7 +7,7 @@ overwrites another owns the block from then on.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -51,6 +51,11 @@ class Timeline:
     def begins(self) -> tuple[int, ...]:
         """The time at which each compute begins, in nanoseconds, and the time at which the last one ends."""
         return tuple(accumulate((self.problem.nodes[node].cost for node in self.order), initial=0))
+
+    @property
+    def edges(self) -> Sequence[int]:
+        """The same, or the indices of the computes, where none takes any time."""
+        return self.begins if self.begins[-1] else range(len(self.order) + 1)
 
     @cached_property
     def again(self) -> tuple[bool, ...]:

@@ -33,7 +33,10 @@ def chart(line: Timeline, budget: int | None, style: Style) -> str:
     columns = _columns(line, max(style.width, NARROWEST) - LABEL - 1)
     top = max(*line.memory, budget or 0, 1)
     limit = None if budget is None else min(style.height - 1, budget * style.height // top)
-    rows = [_row(line, columns, row, top, row == limit, style) for row in reversed(range(style.height))]
+    rows = [
+        "".join(_cell(line, step, row, top, row == limit, style) for step in columns)
+        for row in reversed(range(style.height))
+    ]
     labels = {style.height - 1: show_bytes(top), 0: "0B"} | ({} if limit is None else {limit: show_bytes(budget or 0)})
     named = [f"{labels.get(style.height - 1 - place, ''):>{LABEL}} {row}" for place, row in enumerate(rows)]
     kinds = [line.phase(step) for step in columns]
@@ -43,7 +46,7 @@ def chart(line: Timeline, budget: int | None, style: Style) -> str:
 
 def _columns(line: Timeline, count: int) -> list[int]:
     """For each column the compute that it shows: the one in its stretch that holds most."""
-    ends = line.begins if line.begins[-1] else range(len(line.order) + 1)
+    ends = line.edges
     chosen = [-1] * count
     for step, size in enumerate(line.memory):
         first = min(count - 1, ends[step] * count // ends[-1])
@@ -52,10 +55,6 @@ def _columns(line: Timeline, count: int) -> list[int]:
             if chosen[column] < 0 or size > line.memory[chosen[column]]:
                 chosen[column] = step
     return chosen
-
-
-def _row(line: Timeline, columns: Sequence[int], row: int, top: int, limit: bool, style: Style) -> str:
-    return "".join(_cell(line, step, row, top, limit, style) for step in columns)
 
 
 def _cell(line: Timeline, step: int, row: int, top: int, limit: bool, style: Style) -> str:

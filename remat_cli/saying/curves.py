@@ -70,35 +70,31 @@ COLUMNS = ("method", "budget", "of the model's", "peak", "overhead", "bound", "g
 
 def as_table(curve: Curve) -> str:
     """The rows, and under them the notes about the whole curve."""
-    head = COLUMNS if curve.ran is None else (*COLUMNS, "steps/s", "held")
-    lines = [table([head, *_rows(curve)], left=(0, 7)), *_bounds_said(curve)]
-    return "\n".join(lines)
+    return "\n".join([table(_rows(curve), left=(0, 7)), *_bounds_said(curve)])
 
 
 def as_markdown(curve: Curve) -> str:
-    head, rule = [*COLUMNS], ["---", *["---:"] * 6, "---", "---:"]
-    if curve.ran is not None:
-        head, rule = [*head, "steps/s", "held"], [*rule, "---:", "---:"]
-    rows = [head, rule, *_rows(curve)]
+    head, *rows = _rows(curve)
+    rows = [head, ["---" if place in (0, 7) else "---:" for place in range(len(head))], *rows]
     return "\n".join(["\n".join(f"| {' | '.join(row)} |" for row in rows), "", *_bounds_said(curve)])
 
 
 def as_csv(curve: Curve) -> str:
     """Bytes, nanoseconds and shares, unrounded."""
-    rows = [{**_point(point, None), **_columns_of(point.ran)} for point in curve.points]
+    rows = [
+        _point(point, None) | {f"measured_{name}": value for name, value in (_measurements(point.ran) or {}).items()}
+        for point in curve.points
+    ]
     every = dict.fromkeys(name for row in rows for name in row)
     names = [name for name in ("method", *every) if name not in ("plan", "notes", "made_by", "cached", "measured")]
     columns = list(dict.fromkeys(names))
     return comma_separated([columns, *([row.get(name) for name in columns] for row in rows)])
 
 
-def _columns_of(ran: Ran | None) -> dict[str, Any]:
-    """The columns of a measured point."""
-    return {f"measured_{name}": value for name, value in (_measurements(ran) or {}).items()}
-
-
 def _rows(curve: Curve) -> list[Sequence[str]]:
-    return [_row(curve, point) for point in curve.points]
+    """What heads the columns, and a row for each point."""
+    head = COLUMNS if curve.ran is None else (*COLUMNS, "steps/s", "held")
+    return [head, *(_row(curve, point) for point in curve.points)]
 
 
 def _row(curve: Curve, point: Point) -> Sequence[str]:

@@ -19,7 +19,6 @@ from remat_cli.planning.search.proofs import least_needed
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.plans.breakdown import Breakdown, at_peaks
 from remat_cli.units import show_bytes, show_change, show_share, show_time
-from solvers.plan import Plan
 from solvers.problem import Status
 from solvers.registry import METHODS
 from solvers.simulate import Outcome
@@ -36,6 +35,7 @@ ENDED = {
 def as_object(answer: Answer, plan: str | None) -> dict[str, Any]:
     """The object that `remat solve --json` prints; the keys are a contract."""
     outcome, result, promise = answer.schedule.outcome, answer.schedule.result, answer.promise
+    before, after = at_peaks(answer.subject, answer.schedule.plan if answer.found else None)
     found: dict[str, Any] = {
         "status": answer.status.value,
         "method": answer.method,
@@ -61,9 +61,11 @@ def as_object(answer: Answer, plan: str | None) -> dict[str, Any]:
         "wall_seconds": round(answer.limits.clock.elapsed(), 3),
         "stopped": why_stopped(answer),
         "made_by": answer.made_by or getattr(result, "made_by", None) or answer.method,
-        **found_by_object(answer),
+        "found_by": result.found_by or None,
+        "bound_by": result.bound_by or None,
+        "parts": [{**asdict(part), "seconds": round(part.seconds, 3)} for part in result.parts],
         "cached": answer.cached,
-        "breakdown": breakdown_object(answer.subject, answer.schedule.plan if answer.found else None),
+        "breakdown": {"before": before.as_object(), "after": after.as_object() if after else None},
     }
     if not answer.found:
         found["least_peak"] = least_needed(answer)
@@ -71,15 +73,8 @@ def as_object(answer: Answer, plan: str | None) -> dict[str, Any]:
     return found
 
 
-def found_by_object(answer: Answer) -> dict[str, Any]:
-    """Which part of the search found the plan and which the bound, and what each took and won."""
-    result = answer.schedule.result
-    parts = [{**asdict(part), "seconds": round(part.seconds, 3)} for part in result.parts]
-    return {"found_by": result.found_by or None, "bound_by": result.bound_by or None, "parts": parts}
-
-
 def parts_table(answer: Answer) -> str:
-    """The same as a table, the parts that took longest first."""
+    """What each part of the search took and won as a table, the parts that took longest first."""
     result = answer.schedule.result
     rows = [("part of the search", "tries", "processor", "cheaper plans", "higher bounds", "")]
     for part in sorted(result.parts, key=lambda part: -part.seconds):
@@ -88,12 +83,6 @@ def parts_table(answer: Answer) -> str:
         figures = str(part.tries), f"{part.seconds:.2f} s", str(part.won), str(part.raised)
         rows.append((part.name, *figures, " and ".join(found)))
     return table(rows, left=(0, 5))
-
-
-def breakdown_object(subject: Subject, plan: Plan | None) -> dict[str, dict[str, Any] | None]:
-    """The memory by role at the peak of the file without a plan, and at the plan's."""
-    before, after = at_peaks(subject, plan)
-    return {"before": before.as_object(), "after": after.as_object() if after else None}
 
 
 def breakdown_table(before: Breakdown, after: Breakdown | None = None) -> str:
@@ -138,7 +127,12 @@ def summary(answer: Answer, verbose: bool = False, least_memory: bool = False) -
     promise = answer.promise and replace(answer.promise, itself=answer.itself)
     held, time = held_rows(promise, answer.session, verbose), promise.time if promise else None
     words = before_and_after(answer.baseline, outcome, answer.subject, again, held, time, brief=not verbose)
-    return words + "\n" + (status_line(answer) if verbose else proof_line(answer, least_memory) + _ended(answer))
+    if not verbose:
+        return f"{words}\n{proof_line(answer, least_memory)}{_ended(answer)}"
+    words += f"\n{answer.status.value} within {show_bytes(answer.budget)} ({answer.method}, {answer.seconds:.1f} s)"
+    if answer.proved and (said := slower(answer.proved)):
+        words += f"{_of_which(answer)}: at most {said}"
+    return words + _ended(answer)
 
 
 def as_it_is(answer: Answer) -> str:
@@ -216,14 +210,6 @@ def proof_line(answer: Answer, least_memory: bool) -> str:
     if answer.proved and (said := slower(answer.proved)):
         return f"Proved{_of_which(answer)}: at most {said}"
     return "Nothing is proved of how near this is to the fastest plan"
-
-
-def status_line(answer: Answer) -> str:
-    """The budget, how good the plan is, and whether more time may help: one line."""
-    words = f"{answer.status.value} within {show_bytes(answer.budget)} ({answer.method}, {answer.seconds:.1f} s)"
-    if answer.proved and (said := slower(answer.proved)):
-        words += f"{_of_which(answer)}: at most {said}"
-    return words + _ended(answer)
 
 
 def _of_which(answer: Answer) -> str:
