@@ -25,6 +25,7 @@ from remat_cli.actions.shrinking.meter import Failed
 from remat_cli.actions.shrinking.metering import SLOW_NS, WayTrials
 from remat_cli.actions.shrinking.plans import (
     Free,
+    PlanFiles,
     Wanted,
     hold_weights,
     laid_out,
@@ -82,10 +83,13 @@ class Shrunk:
         return choose(self.tried, self.slower) if self.tried and self.tried[0].ran else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Shrinking:
     """One question, with all that its answer takes. `run` fills `found`, and `finish` puts the files of the best way so
-    far in their place: whoever ends `run` early can still call it."""
+    far in their place: whoever ends `run` early can still call it.
+
+    `first`: the model as it is, against which all else is held. `held`: the bytes that each plan needs beside inputs
+    and weights, by the name of the attempt; `runs`: how each way is run."""
 
     model: Path
     output: Path
@@ -95,6 +99,10 @@ class Shrinking:
     listeners: ShrinkListeners = field(default_factory=ShrinkListeners)
     memory: Memory | None = None
     found: Shrunk = field(default_factory=Shrunk)
+    trials: WayTrials = field(init=False)
+    first: TriedWay = field(init=False)
+    held: dict[str, int] = field(default_factory=dict)
+    runs: dict[str, SessionOf] = field(default_factory=dict)
 
     def run(self) -> None:
         self.found.slower, self.found.target = self.asked.slower, self.asked.target
@@ -104,42 +112,42 @@ class Shrinking:
         graph = ready.graph
         if graph is not None:
             check_sizes(self.asked.also, graph)
-        trials = WayTrials(ready.feeds, self.folder, partial(witness, self.model, graph, ready.feeds, self.folder))
+        self.trials = WayTrials(ready.feeds, self.folder, partial(witness, self.model, graph, ready.feeds, self.folder))
         self.listeners.doing("running the model as it is")
-        first = self._hear(trials.tried(AS_IT_IS, SessionOf(self.model, STOCK_SESSION), self.clock))
-        if not first.ran:
-            if first.late:
+        self.first = self._hear(self.trials.tried(AS_IT_IS, SessionOf(self.model, STOCK_SESSION), self.clock))
+        if not self.first.ran:
+            if self.first.late:
                 return
-            raise BadInput(f"onnxruntime cannot run {self.model}: {first.failed}")
+            raise BadInput(f"onnxruntime cannot run {self.model}: {self.first.failed}")
         self.listeners.doing("running it with arena and memory pattern off")
-        self._hear(trials.tried(LEAN, SessionOf(self.model, LEAN_SESSION), self.clock))
+        self._hear(self.trials.tried(LEAN, SessionOf(self.model, LEAN_SESSION), self.clock))
         try:
             if graph is None:
                 raise BadInput(ready.refused)
-            search = _Search(self, trials, first)
-            self._plan(graph, search)
-            self._judge_others(graph, search)
+            self._plan(graph)
+            self._judge_others(graph)
         except RematError as error:  # what needs no plan was measured all the same
             self.found.refused = str(error)
 
-    def _plan(self, graph: Graph, search: _Search) -> None:
-        if self._is_over(search):
+    def _plan(self, graph: Graph) -> None:
+        if self._is_over():
             return
         free, whole = self._whole(graph)
         attempt = _Attempt(WHOLE, Wanted(OFF), WHOLE_SHARE, free)
-        self._try(search, unmeasured(whole, search.feeds, free.sizes if free else {}), attempt)
-        if free is not None or self._is_over(search):  # pieces are of one size
+        feeds = self.trials.feeds
+        self._try(unmeasured(whole, feeds, free.sizes if free else {}), attempt)
+        if free is not None or self._is_over():  # pieces are of one size
             return
         plain = fused(self.model, graph, self.folder, layouts=False)
-        whole_norms, slower = unmeasured(plain, search.feeds), self.asked.slower
-        subject = without_norms(whole_norms, search.feeds, self.folder)
-        tried = self._try(search, subject, _Attempt(PIECES, Wanted(AUTO, slower), PIECES_SHARE))
-        if tried is None or not tried.ran or self._is_over(search):
+        whole_norms, slower = unmeasured(plain, feeds), self.asked.slower
+        subject = without_norms(whole_norms, feeds, self.folder)
+        tried = self._try(subject, _Attempt(PIECES, Wanted(AUTO, slower), PIECES_SHARE))
+        if tried is None or not tried.ran or self._is_over():
             return
-        if search.takes_long(tried):
-            self._try_fewer(search, subject)
-        elif not tried.outputs.same and search.trials.is_same(SessionOf(plain, STRICT), self.clock):
-            self._try(search, whole_norms, _Attempt("in exact pieces", Wanted(EXACT, slower), LAST_SHARE))
+        if self._takes_long(tried):
+            self._try_fewer(subject)
+        elif not tried.outputs.same and self.trials.is_same(SessionOf(plain, STRICT), self.clock):
+            self._try(whole_norms, _Attempt("in exact pieces", Wanted(EXACT, slower), LAST_SHARE))
 
     def _whole(self, graph: Graph) -> tuple[Free | None, Path]:
         """The model fused for whole ops. Its dimensions stay free for several sizes, and where a branch that these
@@ -153,28 +161,28 @@ class Shrinking:
                     raise
         return free, fused(self.model, graph, self.folder, self.checks_layouts, free.given)
 
-    def _try_fewer(self, search: _Search, subject: Subject) -> None:
+    def _try_fewer(self, subject: Subject) -> None:
         """Ever fewer pieces that hold more, until they are in time."""
-        least, whole = search.held[PIECES], search.held.get(WHOLE, 0)
+        least, whole = self.held[PIECES], self.held.get(WHOLE, 0)
         for name, share in FEWER.items():
             most = round(least ** (1 - share) * whole**share)
-            if most < WORTH_TRYING * least or self._is_over(search):
+            if most < WORTH_TRYING * least or self._is_over():
                 return
             wanted = Wanted(AUTO, most=subject.problem.resident + most)
-            tried = self._try(search, subject, _Attempt(name, wanted, LAST_SHARE))
-            if tried is not None and (not tried.ran or not search.takes_long(tried)):
+            tried = self._try(subject, _Attempt(name, wanted, LAST_SHARE))
+            if tried is not None and (not tried.ran or not self._takes_long(tried)):
                 return
 
-    def _judge_others(self, graph: Graph, search: _Search) -> None:
+    def _judge_others(self, graph: Graph) -> None:
         """Hold the best way so far to the other sizes."""
         for number, sizes in enumerate(self.asked.also):
             choice = self.found.choice
-            if choice is None or choice.best.way.name not in search.runs or self._is_over(search):
+            if choice is None or choice.best.way.name not in self.runs or self._is_over():
                 return
             way = choice.best.way
             self.listeners.doing(f"running at {words_of(sizes)}")
             there = replace(self.asked, feeds=None, dims={**graph.dims, **sizes})
-            best = way, search.runs[way.name]
+            best = way, self.runs[way.name]
             for row in judged_at(self.model, there, sizes, best, self.folder / f"size{number}", self.clock):
                 self.found.others.append(row)
                 self.listeners.row(row)
@@ -197,16 +205,57 @@ class Shrinking:
             self.found.files = places
         return self.found
 
-    def _is_over(self, search: _Search) -> bool:
-        self.found.stopped = self.found.stopped or self.clock.over() or self.clock.left() < search.seconds
+    @property
+    def _seconds(self) -> float:
+        """About how long it takes to try a plan."""
+        return (RUNS_FOR_A_WAY if self.first.ns <= SLOW_NS else OF_SLOW_ONES) * self.first.ns / 1e9
+
+    def _is_over(self) -> bool:
+        self.found.stopped = self.found.stopped or self.clock.over() or self.clock.left() < self._seconds
         return self.found.stopped
 
-    def _try(self, search: _Search, subject: Subject, attempt: _Attempt) -> TriedWay | None:
-        """What was measured of it last."""
-        tried = None
-        for tried in search.tried(subject, attempt):
-            self._hear(tried)
-        return tried
+    def _takes_long(self, tried: TriedWay) -> bool:
+        return tried.ns > (1 + self.asked.slower) * self.first.ns
+
+    def _try(self, subject: Subject, attempt: _Attempt) -> TriedWay | None:
+        """What was measured last: of the plan, and where that takes long, of the same with all weights held; nothing
+        where there is none that whole ops do not do as well."""
+        self.listeners.doing(f"planning: {attempt.name}")
+        clock = self.clock.within(attempt.share * (self.clock.left() - self._seconds))
+        plan = self._planned(subject, attempt, Limits(clock, seed=self.asked.seed))
+        if plan is None:
+            return None
+        self.held[attempt.name] = plan.recorded.peak - plan.recorded.resident
+        self.listeners.doing(f"running: {attempt.name}")
+        way = RunWay(attempt.name, opened(self.output, self.asked.target), written=True)
+        place, whole = self.folder / attempt.place, Limits(self.clock, seed=self.asked.seed)
+        try:
+            made = write_files(
+                plan, place / self.output.name, self.asked.target, self.trials.feeds, whole, attempt.free
+            )
+        except Failed as why:
+            return self._hear(TriedWay(way, failed=str(why), late=why.late))
+        found = self._run(way, made)
+        if not (made.lets_go and found.ran and self._takes_long(found)) or self.clock.over():
+            return found
+        way = replace(way, name=f"{attempt.name}, weights held")
+        self.listeners.doing(f"running: {way.name}")
+        return self._run(way, hold_weights(made, place.with_name(f"{place.name}-held")))
+
+    def _run(self, way: RunWay, made: PlanFiles) -> TriedWay:
+        self.runs[way.name] = made.run
+        return self._hear(self.trials.tried(way, made.run, self.clock, made.files))
+
+    def _planned(self, subject: Subject, attempt: _Attempt, limits: Limits) -> Planned | None:
+        wanted = attempt.wanted
+        if wanted.pieces == OFF:
+            return planned(subject, wanted, limits, self.memory)
+        cut = planned(subject, wanted, limits.share(CUTTING_SHARE), self.memory)
+        if cut is None or not cut.recorded.pieces:
+            return None
+        if not self.checks_layouts:
+            return cut
+        return laid_out(cut, self.folder / f"{attempt.place}.onnx", self.trials.feeds, limits) or cut
 
     def _hear(self, tried: TriedWay) -> TriedWay:
         self.found.tried.append(tried)
@@ -255,66 +304,3 @@ class _Attempt:
     @property
     def place(self) -> str:
         return self.name.replace(" ", "-")
-
-
-@dataclass(frozen=True, slots=True)
-class _Search:
-    """The search for plans, each held against what was tried first. `held`: the bytes that each plan needs beside
-    inputs and weights, by the name of the attempt; `runs`: how each way is run."""
-
-    work: Shrinking
-    trials: WayTrials
-    first: TriedWay
-    held: dict[str, int] = field(default_factory=dict)
-    runs: dict[str, SessionOf] = field(default_factory=dict)
-
-    @property
-    def feeds(self) -> Path:
-        return self.trials.feeds
-
-    @property
-    def seconds(self) -> float:
-        """About how long it takes to try a plan."""
-        return (RUNS_FOR_A_WAY if self.first.ns <= SLOW_NS else OF_SLOW_ONES) * self.first.ns / 1e9
-
-    def takes_long(self, tried: TriedWay) -> bool:
-        return tried.ns > (1 + self.work.asked.slower) * self.first.ns
-
-    def tried(self, subject: Subject, attempt: _Attempt) -> Iterator[TriedWay]:
-        """What was measured of the plan, and where that takes long, of the same with all weights held; nothing where
-        there is none that whole ops do not do as well."""
-        work, asked = self.work, self.work.asked
-        work.listeners.doing(f"planning: {attempt.name}")
-        clock = work.clock.within(attempt.share * (work.clock.left() - self.seconds))
-        plan = self._plan(subject, attempt, Limits(clock, seed=asked.seed))
-        if plan is None:
-            return
-        self.held[attempt.name] = plan.recorded.peak - plan.recorded.resident
-        work.listeners.doing(f"running: {attempt.name}")
-        way = RunWay(attempt.name, opened(work.output, asked.target), written=True)
-        place, whole = work.folder / attempt.place, Limits(work.clock, seed=asked.seed)
-        try:
-            made = write_files(plan, place / work.output.name, asked.target, self.feeds, whole, attempt.free)
-        except Failed as why:
-            yield TriedWay(way, failed=str(why), late=why.late)
-            return
-        self.runs[way.name] = made.run
-        found = self.trials.tried(way, made.run, work.clock, made.files)
-        yield found
-        if made.lets_go and found.ran and self.takes_long(found) and not work.clock.over():
-            way = replace(way, name=f"{attempt.name}, weights held")
-            work.listeners.doing(f"running: {way.name}")
-            held = hold_weights(made, place.with_name(f"{place.name}-held"))
-            self.runs[way.name] = held.run
-            yield self.trials.tried(way, held.run, work.clock, held.files)
-
-    def _plan(self, subject: Subject, attempt: _Attempt, limits: Limits) -> Planned | None:
-        wanted, memory = attempt.wanted, self.work.memory
-        if wanted.pieces == OFF:
-            return planned(subject, wanted, limits, memory)
-        cut = planned(subject, wanted, limits.share(CUTTING_SHARE), memory)
-        if cut is None or not cut.recorded.pieces:
-            return None
-        if not self.work.checks_layouts:
-            return cut
-        return laid_out(cut, self.work.folder / f"{attempt.place}.onnx", self.feeds, limits) or cut
