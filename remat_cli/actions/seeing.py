@@ -26,7 +26,7 @@ from remat_cli.ingest.shapes import EVERY_AXIS, UnknownSize
 from remat_cli.model.graph import Graph
 from remat_cli.model.sessions import STRICT
 from remat_cli.model.signatures import feeds_of, ops_of
-from remat_cli.onnx_graph.walk import captures
+from remat_cli.onnx_graph.walk import captures, leading_to
 
 Dims = Mapping[str, int]
 Read = Callable[[Dims], Graph]
@@ -131,11 +131,8 @@ def _run(graph: Graph, places: Places, device: Device, fed: Mapping[str, Any] | 
 
 def up_to(model: onnx.ModelProto, values: Collection[str]) -> onnx.ModelProto:
     """The part of the model that makes the values."""
-    needed, kept = set(values), list[onnx.NodeProto]()
-    for node in reversed(model.graph.node):
-        if not needed.isdisjoint(node.output):
-            needed.update((*node.input, *captures(node)))
-            kept.append(node)
+    kept = leading_to(model.graph.node, values)
+    needed = {*values, *(name for node in kept for name in (*node.input, *captures(node)))}
     found = deepcopy(model)
     graph = found.graph
     for held in (graph.input, graph.initializer):
@@ -143,6 +140,6 @@ def up_to(model: onnx.ModelProto, values: Collection[str]) -> onnx.ModelProto:
         del held[:]
         held.extend(entries)
     del graph.node[:], graph.output[:]
-    graph.node.extend(reversed(kept))
+    graph.node.extend(kept)
     graph.output.extend(onnx.ValueInfoProto(name=name) for name in dict.fromkeys(values))
     return found

@@ -19,6 +19,7 @@ from remat_cli.gradient.tape import Tape
 from remat_cli.gradient.tensor import Tensor
 from remat_cli.gradient.upgrade import LEAST_OPSET
 from remat_cli.model.step_parts import STEP_PARTS, Parts, parts_of
+from remat_cli.onnx_graph.walk import leading_to
 
 
 def assemble(
@@ -26,7 +27,7 @@ def assemble(
 ) -> onnx.ModelProto:
     """A model with these inputs and outputs; `defaults` are inputs too, with values that a caller may leave out."""
     renamed = _names(tape, inputs, outputs, defaults)
-    nodes = _live(tape, set(outputs.values()))
+    nodes = leading_to(tape.nodes, {tensor.name for tensor in outputs.values()})
     _leave_out_unread(tape, nodes, {tensor.name for tensor in outputs.values()})
     types = {renamed.get(name, name): kind for name, kind in tape.types.items()}
     for node in nodes:
@@ -51,15 +52,6 @@ def _names(
         if name in tape.types and name not in renamed:
             renamed[name] = tape.fresh(f"{name}/inner")
     return renamed
-
-
-def _live(tape: Tape, outputs: set[Tensor]) -> list[onnx.NodeProto]:
-    needed, nodes = {tensor.name for tensor in outputs}, []
-    for node in reversed(tape.nodes):
-        if needed.intersection(node.output):
-            nodes.append(node)
-            needed.update(node.input)
-    return nodes[::-1]
 
 
 def _leave_out_unread(tape: Tape, nodes: Sequence[onnx.NodeProto], outputs: set[str]) -> None:

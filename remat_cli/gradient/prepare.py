@@ -23,7 +23,7 @@ from remat_cli.gradient.upgrade import LEAST_OPSET
 from remat_cli.onnx_graph.opsets import opset_of, upgrade
 from remat_cli.onnx_graph.stored import array_of
 from remat_cli.onnx_graph.unique import find_name_fault
-from remat_cli.onnx_graph.walk import captures
+from remat_cli.onnx_graph.walk import leading_to
 
 
 @dataclass(slots=True)
@@ -147,16 +147,11 @@ def _trace(
 
 def _leading_to(graph: onnx.GraphProto, targets: Sequence[str]) -> list[onnx.NodeProto]:
     """The nodes that the targets are computed from, in order; the first target must be computed by one."""
-    needed, nodes = {*targets}, []
-    for node in reversed(graph.node):
-        if needed.intersection(node.output):
-            nodes.append(node)
-            needed.update(node.input)
-            needed.update(captures(node))
+    nodes = leading_to(graph.node, targets)
     if (target := targets[0]) not in {name for node in nodes for name in node.output}:
         outputs = ", ".join(value.name for value in graph.output)
         raise BadInput(f"the model computes no '{target}'; its outputs are: {outputs}; losses: cross-entropy, mse")
-    return nodes[::-1]
+    return nodes
 
 
 def _take_over(tracer: Tracer, node: onnx.NodeProto, forward: Forward) -> None:

@@ -71,6 +71,10 @@ class Graph:
     expanded: bool = False
     told: int = 0  # how many values the file itself tells the types of
 
+    def opset(self, domain: str = "") -> int:
+        """The version of the ops of a domain."""
+        return self.opsets.get(domain, 1 if domain else self.opsets.get("ai.onnx", 1))
+
     @property
     def resident(self) -> int:
         return sum(self.values[name].bytes for name in dict.fromkeys((*self.inputs, *self.weights)))

@@ -49,7 +49,7 @@ def problem_of(
     place = _Places(graph, number, given, frozenset(_living_in_inputs(graph)), provider)
     if apart is not None:
         return replace(apart, problem=_with_updates(place, apart.problem, costs))
-    opset = graph.opsets.get("", graph.opsets.get("ai.onnx", 1))
+    opset = graph.opset()
     optional = {number[op.outputs[place]] for op in graph.ops for place in semantics.optional_outputs(op, opset)}
     problem = Problem(
         nodes=tuple(_node(place, op, *costs[op.name]) for op in graph.ops),

@@ -18,7 +18,7 @@ from profiles.survey import Ops
 from remat_cli.model import semantics
 from remat_cli.model.graph import Graph, Op, Value
 from remat_cli.model.step_parts import parts_of
-from remat_cli.onnx_graph.stored import array_of
+from remat_cli.onnx_graph.stored import array_of, constant_tensor
 
 STEERING_ELEMENTS = 64  # in elements: a constant up to this size that steers the kernel is part of the signature
 MOMENTS = ("Add", "Div", "Mul", "Sub")  # ops of an optimizer on its state
@@ -73,7 +73,7 @@ def _signature(graph: Graph, op: Op, constants: Mapping[str, np.ndarray], held: 
     return OpSignature(
         op_type=op.op_type,
         domain=op.domain,
-        opset=graph.opsets.get(op.domain, graph.opsets.get("ai.onnx", 1) if not op.domain else 1),
+        opset=graph.opset(op.domain),
         attributes=attributes_of(op.node),
         inputs=tuple(_operand(graph, op, place, name, constants, held) for place, name in enumerate(op.inputs)),
         outputs=tuple(_plain(graph, name) if name else None for name in op.outputs),
@@ -111,14 +111,9 @@ def small_constants(model: onnx.ModelProto) -> Iterator[tuple[str, np.ndarray]]:
         if tensor.data_location != onnx.TensorProto.EXTERNAL and np.prod(tensor.dims) <= STEERING_ELEMENTS:
             yield tensor.name, array_of(tensor)
     for node in model.graph.node:
-        if node.op_type == "Constant":
-            for attribute in node.attribute:
-                if attribute.name == "value" and np.prod(attribute.t.dims) <= STEERING_ELEMENTS:
-                    yield node.output[0], array_of(attribute.t)
-                elif attribute.name in ("value_int", "value_ints"):
-                    yield node.output[0], np.array(onnx.helper.get_attribute_value(attribute), np.int64)
-                elif attribute.name in ("value_float", "value_floats"):
-                    yield node.output[0], np.array(onnx.helper.get_attribute_value(attribute), np.float32)
+        held = constant_tensor(node) if node.op_type == "Constant" else None
+        if held is not None and np.prod(held.dims) <= STEERING_ELEMENTS:
+            yield node.output[0], array_of(held)
 
 
 def feeds_of(graph: Graph, ops: Ops, seed: int = 0) -> dict[str, Any]:

@@ -43,6 +43,16 @@ def captures(node: onnx.NodeProto) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for graph in graphs for name in _free_names(graph))) if graphs else ()
 
 
+def leading_to(nodes: Sequence[onnx.NodeProto], values: Iterable[str]) -> list[onnx.NodeProto]:
+    """The nodes that the values are computed from, in order."""
+    needed, found = set(values), list[onnx.NodeProto]()
+    for node in reversed(nodes):
+        if not needed.isdisjoint(node.output):
+            needed.update((*node.input, *captures(node)))
+            found.append(node)
+    return found[::-1]
+
+
 def _free_names(graph: onnx.GraphProto) -> Iterator[str]:
     known = {*(value.name for value in graph.input), *names_stored(graph)}
     for node in graph.node:

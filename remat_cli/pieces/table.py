@@ -66,11 +66,7 @@ class Table:
     def call(self, op: Op) -> Call:
         held = {place: self.constants[name] for place, name in enumerate(op.inputs) if name in self.constants}
         dtypes = tuple(self.graph.values[name].dtype if name else 0 for name in op.inputs)
-        return Call(op, self._shapes(op.inputs), self._shapes(op.outputs), dtypes, held, self._opset(op))
-
-    def _opset(self, op: Op) -> int:
-        opsets = self.graph.opsets
-        return opsets.get(op.domain, opsets.get("ai.onnx", 1) if not op.domain else 1)
+        return Call(op, self._shapes(op.inputs), self._shapes(op.outputs), dtypes, held, self.graph.opset(op.domain))
 
     def _shapes(self, names: tuple[str, ...]) -> tuple[tuple[int, ...] | None, ...]:
         return tuple(self.graph.values[name].shape if name else None for name in names)

@@ -86,7 +86,7 @@ class _Writing:
     """The nodes in the place of one. `constants`: what they read besides."""
 
     def __init__(self, graph: Graph, names: Names) -> None:
-        self.names, self.opset = names, graph.opsets.get("", graph.opsets.get("ai.onnx", 1))
+        self.names, self.opset = names, graph.opset()
         self.values = graph.values
         self.made: list[onnx.NodeProto] = []
         self.constants: list[onnx.TensorProto] = []
