@@ -60,7 +60,8 @@ class Aim:
 
     `search`: a plan within so many bytes, where ops hold so much more than the model says. `alike`: the same computes
     in an order that gives equal layers equal functions, likewise. `judge`: an order as a plan, likewise. `foresee`:
-    what its functions are bound to hold, given what is known of code that was written. `look`: what the code holds.
+    what its functions are bound to hold, given what is known of code that was written. `look`: what the code holds, and
+    whether Inductor is to have that code as it is: all but the plan without recomputation may be the one that is used.
     `as_written`: the peak of the code of the step as the user wrote it, given that without recomputation. `allowed`:
     the budget, given the peak as written.
     """
@@ -70,7 +71,7 @@ class Aim:
     judge: Callable[[Order, More], PlannedOrder]
     foresee: Callable[[Order, Written], HeldByCode]
     build: Callable[[PlannedOrder], Split]
-    look: Callable[[Split], HeldByCode | None]
+    look: Callable[[Split, bool], HeldByCode | None]
     as_written: Callable[[int], int]
     allowed: Callable[[int], int]
 
@@ -101,7 +102,7 @@ class _Aiming:
 
     def look(self, found: PlannedOrder) -> int | None:
         split = self.way.build(found)
-        seen = self.way.look(split)
+        seen = self.way.look(split, bool(self.tried))
         if seen is None:
             return None
         self.splits[found.order], self.written.peaks[found.order] = split, seen.peak

@@ -8,11 +8,10 @@ Invariant: nothing is compiled, and the graphs given are not changed.
 
 from __future__ import annotations
 
-import gc
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import nullcontext
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -24,14 +23,17 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from remat_cli.torch.bodies import without_data
 from remat_cli.torch.building import PLACE, Split
+from remat_cli.torch.handed import Form, Lowering, form_of, hand
 from remat_cli.torch.joint import copy_of
 from remat_cli.torch.metering import Meter
 from remat_cli.torch.private import (
     ASYNC_COMPILE,
+    DONATED,
     DebugContext,
     FakeTensorMode,
     GraphLowering,
     compile_fx,
+    donated,
     hint_of,
     inductor_config,
     ir,
@@ -57,11 +59,13 @@ class HeldByCode:
 
 class _Written(Exception):
     """Inductor has written its code, which is kept here; it goes no further. `places`: which compute of the plan makes
-    a buffer. `apart`: those that are no kernels of C++."""
+    a buffer. `apart`: those that are no kernels of C++. `lowering`: what the code was written of."""
 
-    def __init__(self, graph: GraphLowering) -> None:
+    def __init__(self, graph: GraphLowering, form: Form | None) -> None:
         self.name = NAMES[bool(graph.is_backward)]
-        self.source = str(graph.codegen()[0].value)
+        code = graph.codegen()
+        self.source = str(code[0].value)
+        self.lowering = None if form is None else Lowering(form, graph, code)
         self.strides = [_strides(graph, output) for output in graph.graph_outputs or []]
         self.places: dict[str, int] = {}
         self.apart: set[int] = set()
@@ -135,17 +139,18 @@ def _line() -> tuple[str, int] | None:
     return None
 
 
-def look(split: Split, held: Sequence[bool]) -> HeldByCode:
-    """What the code of a step holds. `held`: for each forward output, whether the caller goes on holding
-    it."""
+def look(split: Split, held: Sequence[bool], ready: bool = False) -> HeldByCode:
+    """What the code of a step holds. `held`: for each forward output, whether the caller goes on holding it. `ready`:
+    the code is written as it would be compiled, and handed to Inductor for that."""
     names = [output.name if isinstance(output, fx.Node) else "" for output in _outputs(split[0])]
     given = [node.meta["val"] for node in split[0].graph.find_nodes(op="placeholder")]
-    forward = _write(split[0], given, [place for place, own in enumerate(held) if own], False)
+    forward = _write(split[0], given, [place for place, own in enumerate(held) if own], False, ready)
     strides = dict(zip(names, forward.strides, strict=True))
     wanted = split[1].graph.find_nodes(op="placeholder")
     passed = [_restrided(node.meta["val"], strides.get(node.name)) for node in wanted]
     returned = [place for place, output in enumerate(_outputs(split[1])) if isinstance(output, fx.Node)]
-    backward = _write(split[1], passed, returned, True)
+    with mock.patch(DONATED, return_value=donated(*split, len(held))):
+        backward = _write(split[1], passed, returned, True, ready)
     with FakeTensorMode(), _Watch() as watch, torch.no_grad():
         resident = [without_data(value) for value in given]
         watch.meter.watch(resident)
@@ -161,39 +166,37 @@ def look(split: Split, held: Sequence[bool]) -> HeldByCode:
         del made, known, saved
         gradients = _program(backward)(arguments)
         del kept, gradients, resident
+    for module, written in zip(split, (forward, backward), strict=True):
+        if ready and written.lowering is not None:
+            hand(module, written.lowering)
     kernels = [kernel for written in (forward, backward) for kernel in watch.kernels(written)]
     return HeldByCode(watch.peak, tuple(kernels), frozenset(forward.apart | backward.apart))
 
 
-def _write(module: fx.GraphModule, inputs: Sequence[Any], visible: list[int], late: bool) -> _Written:
+def _write(module: fx.GraphModule, inputs: Sequence[Any], visible: list[int], late: bool, ready: bool) -> _Written:
     """The code that Inductor makes of a graph."""
+    forms: list[Form | None] = []
+
+    def lower(module: fx.GraphModule, *more: Any, **given: Any) -> GraphLowering:
+        forms.append(form_of(module, given) if ready else None)
+        return GraphLowering(module, *more, **given)
 
     def stop(graph: GraphLowering) -> None:
-        raise _Written(graph)
+        raise _Written(graph, forms[-1])
 
     module = copy_of(module)
     next(iter(module.graph.find_nodes(op="output"))).meta["user_visible_output_idxs"] = visible
     options: Any = {"cudagraphs": compile_fx.BoxedBool(False), "is_backward": late, "graph_id": 0}
-    plain = inductor_config.patch({"cpp.simdlen": 1})  # kernels of vectors too would take a third of the time
-    with mock.patch.object(GraphLowering, "compile_to_module", stop), without_modes(), DebugContext(), plain, _kept():
+    # kernels of vectors too take half as long again
+    plain = nullcontext() if ready else inductor_config.patch({"cpp.simdlen": 1})
+    begin = mock.patch.object(compile_fx, "GraphLowering", lower)
+    end = mock.patch.object(GraphLowering, "compile_to_module", stop)
+    with begin, end, without_modes(), DebugContext(), plain:
         try:
             compile_fx._InProcessFxCompile().codegen_and_compile(module, inputs, (), options)
         except _Written as done:
             return done
     raise RuntimeError("Inductor wrote no code")
-
-
-@contextmanager
-def _kept() -> Iterator[None]:
-    """Within it Python collects no garbage: a collection looks at all of torch's objects, and takes an eighth of a
-    look."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
 
 
 def _program(written: _Written) -> Callable[[list[Any]], Any]:

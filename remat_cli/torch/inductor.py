@@ -6,8 +6,10 @@ out another's. The peak is foretold from Inductor's code, or without `foretell` 
 
 from __future__ import annotations
 
+import gc
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -37,7 +39,8 @@ class InductorPartitioner(CustomPartitionerFn):
         self.looked_up = False  # whether torch looked into its caches for code of this partitioner's
 
     def __call__(self, gm: fx.GraphModule, joint_inputs: Any, **given: Any) -> Split:
-        return self.partitioner(gm, joint_inputs, **given)
+        with _uncollected():
+            return self.partitioner(gm, joint_inputs, **given)
 
     def __deepcopy__(self, _: Any) -> InductorPartitioner:
         """Inductor copies its configuration; plans are of the one that the user holds."""
@@ -94,10 +97,23 @@ def inductor_options(
     return {PARTITIONER: own, "allow_buffer_reuse": False, SHARED_OPERAND: NEVER}
 
 
-def _foretold(split: Split, held: Sequence[bool]) -> HeldByCode | None:
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Within it Python collects no garbage: a collection looks at all of torch's objects, and takes an eighth of a
+    look."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+
+
+def _foretold(split: Split, held: Sequence[bool], ready: bool) -> HeldByCode | None:
     """What Inductor's code for a plan holds; None, with a warning, where it cannot be told."""
     try:
-        return look(split, held)
+        return look(split, held, ready)
     except Exception as error:  # noqa: BLE001  a figure for a report: the training does not need it
         text = f"remat: the peak of Inductor's code is not known ({type(error).__name__}: {error})"
         warnings.warn(text, RematWarning, stacklevel=2)

@@ -49,6 +49,7 @@ MOVES_PER_OP = 1500  # of a search; they take about a millisecond, where torch t
 FEW_OPS = 100  # smaller graphs are searched like those
 MOST_SECONDS = 30.0  # of a search on a busy machine
 Rooms = Callable[[Lowered], GraphRoom]
+Foretell = Callable[[Split, Sequence[bool], bool], HeldByCode | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ class Partitioner:
     clock: Callable[[int], Clock]  # the limit of each graph's search, given the number of its ops
     checkpoints: str = LIFT  # how blocks under `torch.utils.checkpoint` are treated
     fused_for: str = ""  # the device that Inductor compiles for, if the graphs are for Inductor
-    foretell: Callable[[Split, Sequence[bool]], HeldByCode | None] | None = None  # at what Inductor makes of a plan
+    foretell: Foretell | None = None  # at what Inductor makes of a plan
     plans: list[PlannedJoint] = field(default_factory=list)
 
     def __call__(self, module: fx.GraphModule, inputs: Any, **given: Any) -> Split:
@@ -171,7 +172,7 @@ class Partitioner:
         def as_written(whole: int) -> int:
             kept = lowered.checkpointed
             order = tuple(range(len(kept.problem.nodes))) if kept else ()
-            seen = see(build(kept, order), held) if kept else None
+            seen = see(build(kept, order), held, False) if kept else None
             return seen.peak if seen else whole
 
         def foresee(order: Order, known: Written) -> HeldByCode:
@@ -184,7 +185,7 @@ class Partitioner:
             judge=lambda order, more: judge(holding(problem, more), order, 0),
             foresee=foresee,
             build=lambda found: build(lowered, found.order),
-            look=lambda split: see(split, held),
+            look=lambda split, ready: see(split, held, ready),
             as_written=as_written,
             allowed=lambda written: self.allowance.bytes(written, problem.resident),
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -23,10 +24,12 @@ from torch._dynamo.utils import counters as counters
 from torch._dynamo.utils import graph_break_reasons as graph_break_reasons
 from torch._functorch import compile_utils, partitioners
 from torch._functorch import config as of_functorch
+from torch._functorch._aot_autograd.graph_compile import collect_bw_donated_buffer_idxs
 from torch._guards import TracingContext
 from torch._higher_order_ops.scan import generic_scan as generic_scan
 from torch._inductor import compile_fx as compile_fx
 from torch._inductor import config as of_inductor
+from torch._inductor import graph as lowering
 from torch._inductor import ir as ir
 from torch._inductor.custom_graph_pass import CustomPartitionerFn as CustomPartitionerFn
 from torch._inductor.debug import DebugContext as DebugContext
@@ -53,6 +56,7 @@ _is_opaque: Callable[[Any], bool] | None = getattr(partitioners, "is_opaque_node
 # Inductor's settings, and what stands for its compiler while its code is only looked at
 inductor_config: Any = of_inductor
 ASYNC_COMPILE = "torch._inductor.async_compile.AsyncCompile"
+DONATED = "torch._inductor.graph.get_donated_idxs"
 
 # how ops are run: graphs that empty their arguments, no modes of others, bodies of higher-order ops
 BoxedCodeGen = graphs._BoxedCodeGen
@@ -67,6 +71,34 @@ def inductor_settings() -> str:
     """All of Inductor's settings on which the code that it writes may depend, but for the partitioner."""
     found = of_inductor.save_config_portable()
     return repr(sorted((name, repr(value)) for name, value in found.items() if name != "custom_partitioner_fn"))
+
+
+def conditions(late: bool) -> tuple[Any, ...]:
+    """All that Inductor's code for a graph depends on besides the graph: settings, threads, precision, and the saved
+    values that a backward graph may write over."""
+    return (
+        inductor_settings(),
+        lowering.get_donated_idxs() or [] if late else [],
+        torch.get_num_threads(),
+        torch.are_deterministic_algorithms_enabled(),
+        torch.get_float32_matmul_precision(),
+        torch.backends.mkldnn.enabled,
+    )
+
+
+def donated(forward: Any, backward: Any, outputs: int) -> list[int]:
+    """The places of what the backward graph is given that torch will let it write over. `outputs`: how many results
+    the forward graph has before what it saves."""
+    if not of_functorch.donated_buffer:
+        return []
+    saved = next(iter(forward.graph.find_nodes(op="output"))).args[0][outputs:]
+    numbers = sum(not isinstance(node.meta.get("val"), torch.Tensor) for node in saved)
+    about: Any = SimpleNamespace(
+        num_forward=outputs,
+        tensors_saved_for_backwards_slice=slice(outputs, outputs + len(saved) - numbers),
+        num_symints_saved_for_bw=numbers,
+    )
+    return collect_bw_donated_buffer_idxs(forward, backward, about)
 
 
 def hint_of(sizes: Any, length: Any) -> int:

@@ -42,7 +42,8 @@ def aimed(
     def build(found: PlannedOrder):  # type: ignore[no-untyped-def]
         now.append(found)
 
-    def look(_: object) -> HeldByCode | None:
+    def look(_: object, ready: bool) -> HeldByCode | None:
+        assert ready or now[-1].order[1] == WHOLE
         held = told(now[-1].order[1])
         return None if held is None else HeldByCode(held, ((held, (0,)),))
 
