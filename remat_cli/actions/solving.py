@@ -171,11 +171,6 @@ def budget_of(subject: Subject, question: Question) -> int:
     return 2 * (problem.resident + sum(problem.sizes) + sum(node.workspace for node in problem.nodes))
 
 
-def budget_to_keep(subject: Subject, question: Question) -> int | None:
-    """The budget, where time is to be least; None where memory is."""
-    return budget_of(subject, question) if question.minimize == "cost" else None
-
-
 def bytes_of(budget: Budget, subject: Subject, session: Session) -> int:
     """100% is what the model holds as it is, which with an allocator's rounding may be more than what is live."""
     if not budget.relative:
