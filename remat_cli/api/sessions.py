@@ -23,7 +23,7 @@ from remat_cli.errors import BadInput, Usage, meant
 from remat_cli.formats.weights import Weights
 from remat_cli.model.sessions import KINDS
 from remat_cli.runtime.in_place import in_place
-from remat_cli.runtime.session import planned_of, session_of
+from remat_cli.runtime.session import planned, session_of
 from remat_cli.runtime.table import PlacesTable
 
 if TYPE_CHECKING:
@@ -113,4 +113,4 @@ def _session(parts: SessionParts, providers: Sequence[Any]) -> Any:
         return session_of(parts.model, folder, providers, threads, KINDS[parts.runtime])
     places = PlacesTable.read(Path(parts.places).read_bytes()) if parts.places else None
     weights = Weights.of(parts.weights) if parts.weights else None
-    return planned_of(parts.model, folder, places, threads=threads, weights=weights)
+    return planned(parts.model, places, threads=threads, folder=folder, weights=weights)

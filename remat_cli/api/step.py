@@ -110,9 +110,8 @@ def step(
     recipe = recipe_of(optimizer, own, forward)
     regime = Regime(recipe.hyper.rate, course, recipe.described(), accumulate)
     made = update_model(model, recipe)
-    with refusals_in_words():
-        update, pairs = _update(made, wanted, keep_state)
-    written = replace(written, state=written.state.union(pairs.values()))
+    update, graph = _session_of(made, Path(), wanted, keep_state)
+    written = replace(written, state=written.state.union(graph.in_place.values() if graph else ()))
     return Step(ready, model, state | first_state({**values, **state}, made), regime, update, written)
 
 
@@ -143,13 +142,9 @@ def _of_plan(parts: SessionParts, providers: tuple[Any, ...], keep_state: bool) 
 def _of_model(
     model: onnx.ModelProto, folder: Path, providers: tuple[Any, ...], keep_state: bool
 ) -> tuple[Any, WrittenState]:
-    content = content_of(model)
-    graph = None if keep_state else _held_once(content, providers)
-    with refusals_in_words():
-        made = session_of(content, folder, providers)
+    made, graph = _session_of(model, folder, providers, keep_state)
     let_go()
-    written = written_over(graph, model, [op.name for op in graph.ops] if graph else [])
-    return in_place(made, graph.in_place if graph else {}), written
+    return made, written_over(graph, model, [op.name for op in graph.ops] if graph else [])
 
 
 def _divided(settings: StepSettings) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -159,12 +154,15 @@ def _divided(settings: StepSettings) -> tuple[dict[str, Any], dict[str, Any]]:
     return own, {name: value for name, value in said.items() if name not in own}
 
 
-def _update(made: onnx.ModelProto, providers: Sequence[Any], keep_state: bool) -> tuple[Any, Mapping[str, str]]:
-    """The session of an update, and what it writes over by what it writes."""
-    content = content_of(made)
+def _session_of(
+    model: onnx.ModelProto, folder: Path, providers: tuple[Any, ...], keep_state: bool
+) -> tuple[Any, Graph | None]:
+    """A session in the runtime's own memory, and the graph with what it writes over, where it does."""
+    content = content_of(model)
     graph = None if keep_state else _held_once(content, providers)
-    pairs = graph.in_place if graph else {}
-    return in_place(session_of(content, Path(), providers), pairs), pairs
+    with refusals_in_words():
+        made = session_of(content, folder, providers)
+    return in_place(made, graph.in_place if graph else {}), graph
 
 
 def _held_once(model: bytes, providers: Sequence[Any]) -> Graph | None:

@@ -179,7 +179,7 @@ def _as_users_make_it(request: Request, trace: str | None = None) -> Any:
     `trace`: the beginning of the name of a trace's file, if there is one.
     """
     if request.placement:
-        return planned(request.model, request.placement, request.provider, request.threads, trace)
+        return planned(request.model, request.placement, request.provider, request.threads, trace=trace)
     return _make_session(request, trace_to(trace, _options(request)))
 
 

@@ -23,8 +23,6 @@ from remat_cli.runtime.table import PlacesTable
 from solvers.placement.largest import Placement
 
 SILENT_LEVEL = 3  # of the runtime's levels: only errors are printed
-
-
 # of optimization; all of it is what a session with default options does
 LEVELS = {"disabled": "DISABLE_ALL", "basic": "ENABLE_BASIC", "extended": "ENABLE_EXTENDED", "all": "ENABLE_ALL"}
 
@@ -55,10 +53,11 @@ def session_of(
     return cuda.session(model, _beside(options_of(kind), folder, threads), providers)
 
 
-def _beside(options: Any, folder: Path, threads: int) -> Any:
-    """The options for a model whose external tensors lie in `folder`."""
+def _beside(options: Any, folder: Path | None, threads: int) -> Any:
+    """The options for a model whose external tensors lie in `folder`; None where they lie beside the model's file."""
     options.intra_op_num_threads = threads
-    options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
+    if folder is not None:
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
     return options
 
 
@@ -73,23 +72,6 @@ def split_chunks(provider: str = PROVIDERS["cpu"]) -> None:
     ort.create_and_register_allocator_v2(provider, memory, {}, settings)
 
 
-def planned(
-    path: str | Path,
-    placement: Placement | None = None,
-    device: str = "cpu",
-    threads: int = 0,
-    trace: str | None = None,
-) -> Any:
-    """A strict session that puts every value where the plan says, an `onnxruntime.InferenceSession` in all else.
-
-    `placement`: the plan's; without one, the first run is traced and the places are found then. Where the allocator was
-    not built, a strict session with the stock arena, and a warning that says so.
-    """
-    options = trace_to(trace, strict_options())
-    options.intra_op_num_threads = threads
-    return _planned(str(path), placement, device, options)
-
-
 def trace_to(trace: str | None, options: Any) -> Any:
     """The options with the runtime's trace on, into a file whose name begins with `trace`; unchanged where that is
     None."""
@@ -99,33 +81,31 @@ def trace_to(trace: str | None, options: Any) -> Any:
     return options
 
 
-def planned_of(
-    model: bytes | str,
-    folder: Path,
-    placement: PlacesTable | Placement | None,
+def planned(
+    model: bytes | str | Path,
+    placement: PlacesTable | Placement | None = None,
     device: str = "cpu",
     threads: int = 0,
+    *,
+    folder: Path | None = None,
     weights: Weights | None = None,
+    trace: str | None = None,
 ) -> Any:
-    """A planned session on a model, as for `session_of`. `weights`: those that it may let go of."""
-    return _planned(model, placement, device, _beside(strict_options(), folder, threads), weights)
+    """A strict session that puts every value where the plan says, an `onnxruntime.InferenceSession` in all else.
 
-
-def _planned(
-    model: str | bytes,
-    placement: PlacesTable | Placement | None,
-    device: str,
-    options: Any,
-    weights: Weights | None = None,
-) -> Any:
-    """A planned session, or without the allocator a strict one in the runtime's arena."""
+    `placement`: the plan's; without one, the first run is traced and the places are found then. Where the allocator was
+    not built, a strict session with the stock arena, and a warning that says so. `folder`: of external tensors, where
+    that is not the model's own. `weights`: those that it may let go of.
+    """
+    options = _beside(trace_to(trace, strict_options()), folder, threads)
     quiet_runtime()
+    given = model if isinstance(model, bytes) else str(model)
     if library() is None:
-        warnings.warn(MISSING, stacklevel=3)
-        return cuda.session(model, options, [PROVIDERS[device]])
+        warnings.warn(MISSING, stacklevel=2)
+        return cuda.session(given, options, [PROVIDERS[device]])
     from remat_cli.runtime.planned import PlannedSession
 
-    return PlannedSession(model, placement, device, options, weights)
+    return PlannedSession(given, placement, device, options, weights)
 
 
 OLDEST, NEWEST = (1, 23), (1, 31)

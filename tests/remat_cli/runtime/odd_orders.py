@@ -53,7 +53,7 @@ def made(kind: str, precision: str, threads: int) -> Callable[[], float]:
         bound = remat.step(step(precision), FORWARD, learning_rate=0.0)
         return lambda: bound(BATCH)
     if kind == "planned":
-        session = sessions.planned_of(content, Path(), None, threads=threads)
+        session = sessions.planned(content, threads=threads, folder=Path())
     elif kind == "strict":
         session = sessions.session_of(content, Path(), threads=threads)
     else:
@@ -97,7 +97,7 @@ def order(draw: random.Random) -> None:
                 threads.append(threading.Thread(target=lambda one=one: [run(one) for _ in range(3)]))
                 threads[-1].start()
             case "wrong":
-                session = sessions.planned_of(step("float32").SerializeToString(), Path(), None)
+                session = sessions.planned(step("float32").SerializeToString(), folder=Path())
                 with pytest.raises(Exception, match="index"):
                     session.run(["loss"], {**feeds(), "labels": np.full(4, 99)})
             case "fork":

@@ -154,7 +154,7 @@ def anonymous() -> int:
 def test_sessions_that_run_one_after_another_hold_one_block() -> None:
     rows = (4096, 2048, 4096, 6144)  # of 4 KB: blocks of 32 to 100 MB
     given = [{"x": np.full((size, 1024), 0.5, np.float32)} for size in rows]
-    made = [sessions.planned_of(wide(size), Path(), None, threads=1) for size in rows]
+    made = [sessions.planned(wide(size), threads=1, folder=Path()) for size in rows]
     expected = [one.run(None, feed)[0].tobytes() for one, feed in zip(made, given, strict=True)]
     for one, feed in zip(made, given, strict=True):
         one.run(None, feed)  # by now all have places
@@ -176,7 +176,7 @@ def test_sessions_that_run_one_after_another_hold_one_block() -> None:
 def test_each_size_of_inputs_has_places_and_one_large_input_holds_nothing_for_long() -> None:
     sizes = (1024, 2048, 8192)
     given = {rows: {"x": np.full((rows, 1024), 0.5, np.float32)} for rows in sizes}
-    session = sessions.planned_of(wide("rows"), Path(), None, threads=1)
+    session = sessions.planned(wide("rows"), threads=1, folder=Path())
     for feed in given.values():
         for _ in range(2):
             session.run(None, feed)
@@ -194,7 +194,7 @@ def test_each_size_of_inputs_has_places_and_one_large_input_holds_nothing_for_lo
 
 
 def test_more_sizes_than_are_remembered_have_memory_of_their_own() -> None:
-    session = sessions.planned_of(wide("rows"), Path(), None, threads=1)
+    session = sessions.planned(wide("rows"), threads=1, folder=Path())
     for rows in range(1, MOST_SIZES + 4):
         feed = {"x": np.full((rows, 1024), 0.5, np.float32)}
         for _ in range(2):
