@@ -17,7 +17,7 @@ from remat_cli.torch.fusing import is_kernel
 from remat_cli.torch.joint import Joint
 from remat_cli.torch.lowering import Lowered
 from remat_cli.torch.private import extract, opaque_apart
-from remat_cli.torch.reading import is_plain
+from remat_cli.torch.reading import is_plain, output_of
 
 Split = tuple[fx.GraphModule, fx.GraphModule]
 PLACE = "remat_place"  # which compute of the order a call is, in its meta
@@ -109,8 +109,7 @@ def expand(lowered: Lowered, order: Sequence[int]) -> tuple[fx.GraphModule, list
         else:
             state.compute(op, place)
     results += [_used(state, output) for output in joint.backward_outputs]
-    old = next(iter(joint.module.graph.find_nodes(op="output")))
-    state.graph.output(tuple(results)).meta = dict(old.meta)
+    state.graph.output(tuple(results)).meta = dict(output_of(joint.module).meta)
     state.graph.lint()
     return fx.GraphModule(joint.module, state.graph), list(state.saved)
 

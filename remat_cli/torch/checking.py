@@ -16,7 +16,7 @@ import torch
 from torch import fx
 
 from remat_cli.torch import batchnorm, dropout, layouts
-from remat_cli.torch.reading import has_effect, is_random, is_tangent, mutated_inputs, storages_of
+from remat_cli.torch.reading import has_effect, is_random, is_tangent, mutated_inputs, output_of, storages_of
 
 Number = int
 
@@ -134,8 +134,7 @@ def _compare(wanted: Sequence[Number | None], found: Sequence[Number | None], nu
 
 
 def _names(graph: fx.Graph) -> list[str]:
-    output = next(iter(graph.find_nodes(op="output")))
-    return [value.name if isinstance(value, fx.Node) else "" for value in output.args[0]]
+    return [value.name if isinstance(value, fx.Node) else "" for value in output_of(graph).args[0]]
 
 
 def _storages(node: fx.Node) -> list[int]:

@@ -39,6 +39,7 @@ from remat_cli.torch.private import (
     ir,
     without_modes,
 )
+from remat_cli.torch.reading import output_of
 from remat_cli.torch.workspaces import workspace_of
 
 NAMES = "<forward code>", "<backward code>"
@@ -185,7 +186,7 @@ def _write(module: fx.GraphModule, inputs: Sequence[Any], visible: list[int], la
         raise _Written(graph, forms[-1])
 
     module = copy_of(module)
-    next(iter(module.graph.find_nodes(op="output"))).meta["user_visible_output_idxs"] = visible
+    output_of(module).meta["user_visible_output_idxs"] = visible
     options: Any = {"cudagraphs": compile_fx.BoxedBool(False), "is_backward": late, "graph_id": 0}
     # kernels of vectors too take half as long again
     plain = nullcontext() if ready else inductor_config.patch({"cpp.simdlen": 1})
@@ -237,4 +238,4 @@ def _strides(graph: GraphLowering, output: Any) -> list[int] | None:
 
 
 def _outputs(module: fx.GraphModule) -> list[Any]:
-    return list(next(iter(module.graph.find_nodes(op="output"))).args[0])
+    return list(output_of(module).args[0])

@@ -14,7 +14,7 @@ import torch
 from torch import fx
 
 from remat_cli.torch.private import GraphLowering, compile_fx, conditions
-from remat_cli.torch.reading import attribute, tensors_of
+from remat_cli.torch.reading import attribute, output_of, tensors_of
 from remat_cli.torch.workspaces import spelling
 
 HANDED = "remat_lowered"  # in the meta of a graph's output
@@ -62,12 +62,12 @@ class Lowering:
 def hand(module: fx.GraphModule, lowering: Lowering) -> None:
     """Have Inductor take the lowering when it compiles the module."""
     compile_fx.GraphLowering = _lower
-    _output(module).meta[HANDED] = lowering
+    output_of(module).meta[HANDED] = lowering
 
 
 def _lower(module: fx.GraphModule, *more: Any, **given: Any) -> GraphLowering:
     """The graph, lowered or ready to be."""
-    handed: Lowering | None = _output(module).meta.pop(HANDED, None)
+    handed: Lowering | None = output_of(module).meta.pop(HANDED, None)
     found = handed and handed.take(form_of(module, given))
     return found or GraphLowering(module, *more, **given)
 
@@ -79,7 +79,7 @@ def form_of(module: fx.GraphModule, given: dict[str, Any]) -> Form | None:
     values = [node.meta.get("val") for node in nodes]
     if any(_is_symbolic(value) for value in (*values, *inputs)):
         return None
-    about = _output(module).meta
+    about = output_of(module).meta
     return Form(
         tuple(
             (node.op, node.name, node.target, str(node.args), str(node.kwargs), str(spelling(value)))
@@ -93,10 +93,6 @@ def form_of(module: fx.GraphModule, given: dict[str, Any]) -> Form | None:
             conditions(bool(given.get("is_backward"))),
         ),
     )
-
-
-def _output(module: fx.GraphModule) -> fx.Node:
-    return next(iter(module.graph.find_nodes(op="output")))
 
 
 def _plain(value: Any) -> Any:

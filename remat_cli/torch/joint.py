@@ -28,6 +28,7 @@ from remat_cli.torch.reading import (
     is_tangent,
     is_view,
     mutated_inputs,
+    output_of,
     storages_of,
 )
 
@@ -98,7 +99,7 @@ def copy_of(module: fx.GraphModule) -> fx.GraphModule:
     """The module with a graph of its own; constants and subgraphs are shared."""
     graph = fx.Graph()
     result = graph.graph_copy(module.graph, {})
-    graph.output(result).meta = dict(next(iter(module.graph.find_nodes(op="output"))).meta)
+    graph.output(result).meta = dict(output_of(module).meta)
     return fx.GraphModule(module, graph)
 
 
@@ -106,11 +107,11 @@ def read(module: fx.GraphModule, num_fwd_outputs: int) -> Joint:
     """The joint graph without dead and double ops. Raises NotUnderstood where something cannot be planned."""
     module = copy_of(module)
     module.graph.eliminate_dead_code()
-    about = dict(next(iter(module.graph.find_nodes(op="output"))).meta)
+    about = dict(output_of(module).meta)
     module.graph = fx_graph_cse(module.graph)
     batchnorm.drop_unread(module.graph)
     batchnorm.correct_types(module.graph)
-    output = next(iter(module.graph.find_nodes(op="output")))
+    output = output_of(module)
     output.meta = about
     outputs = list(output.args[0])
     tangents = [node for node in module.graph.find_nodes(op="placeholder") if is_tangent(node)]
@@ -233,7 +234,7 @@ def _written_after(joint: Joint) -> set[Buffer]:
 
 def _written_by_outputs(joint: Joint) -> list[Any]:
     """For each output the input that it is copied over, if it is there for that."""
-    output = next(iter(joint.module.graph.find_nodes(op="output")))
+    output = output_of(joint.module)
     told = [getattr(about, "mutated_input", None) for about in output.meta.get("desc") or ()]
     return told + [None] * (len(joint.forward_outputs) - len(told))
 

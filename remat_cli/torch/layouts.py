@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import torch
 from torch import fx
 
-from remat_cli.torch.reading import is_tangent
+from remat_cli.torch.reading import is_tangent, output_of
 
 COPY = torch.ops.aten.clone.default
 OURS = "remat_layout"  # marks a copy that is made here
@@ -23,7 +23,7 @@ LAYOUTS = (torch.contiguous_format, torch.channels_last, torch.channels_last_3d)
 def match(graph: fx.Graph, num_fwd_outputs: int, leaves: Sequence[bool]) -> None:
     """Copy the gradients of leaves into their layouts. `leaves`: which inputs autograd keeps the gradients of."""
     given = [node for node in graph.find_nodes(op="placeholder") if not is_tangent(node)]
-    output = next(iter(graph.find_nodes(op="output")))
+    output = output_of(graph)
     results = list(output.args[0])
     if not len(leaves) == len(given) == len(results) - num_fwd_outputs:
         return

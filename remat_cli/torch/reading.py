@@ -48,6 +48,12 @@ class NotUnderstood(Exception):
     """Something in a joint graph that no plan can be made for; the message says what and where."""
 
 
+def output_of(module: fx.GraphModule | fx.Graph) -> fx.Node:
+    """The node of a graph that says what it returns."""
+    graph = module.graph if isinstance(module, fx.GraphModule) else module
+    return next(iter(graph.find_nodes(op="output")))
+
+
 def tensors_of(value: Any) -> list[torch.Tensor]:
     """The tensors in a result, which may be a tuple of results."""
     return [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
