@@ -45,13 +45,15 @@ from remat_cli.torch.workspaces import workspace_of
 NAMES = "<forward code>", "<backward code>"
 BUFFER = re.compile(r"\bbuf\d+\b")
 PART = re.compile(r"= buf\d+\[")  # of the results of an op that has several
+WRITTEN_OVER = re.compile(r"; del (?!buf\d)(\w+)  # reuse")
 NO_KERNEL = re.compile(r"= (empty_strided|reinterpret_tensor)|^\s*(assert|#)")
 
 
 @dataclass(frozen=True, slots=True)
 class HeldByCode:
     """What a plan's code holds. `kernels`: the bytes while each kernel runs, and the computes of the plan that it
-    carries out, as far as they are known. `apart`: the computes that no function of C++ carries out with others."""
+    carries out, as far as they are known; what is given to the code and written over counts twice, as in another plan
+    it may have another use to come. `apart`: the computes that no function of C++ carries out with others."""
 
     peak: int
     kernels: tuple[tuple[int, tuple[int, ...]], ...] = ()
@@ -111,6 +113,10 @@ class _Watch(TorchDispatchMode):
             self.lines[line] = max(held, self.lines.get(line, 0))
         return result
 
+    def written_over(self, given: torch.Tensor) -> None:
+        if line := _line():
+            self.lines[line] = self.meter.count() + given.untyped_storage().nbytes()
+
     def kernels(self, written: _Written) -> Iterator[tuple[int, tuple[int, ...]]]:
         """The bytes while each kernel of the code runs, what is allocated for it among them, and the computes of the
         plan whose results it is the first to touch. What runs for no compute is the next one's."""
@@ -155,7 +161,7 @@ def look(split: Split, held: Sequence[bool], ready: bool = False) -> HeldByCode:
     with FakeTensorMode(), _Watch() as watch, torch.no_grad():
         resident = [without_data(value) for value in given]
         watch.meter.watch(resident)
-        made = list(_program(forward)(list(resident)))
+        made = list(_program(forward, watch)(list(resident)))
         kept = [value for value, own in zip(made, held, strict=False) if own]
         known = dict(zip(names, made, strict=True))
         saved = {node.name: known[node.name] for node in wanted if node.name in known}
@@ -165,7 +171,7 @@ def look(split: Split, held: Sequence[bool], ready: bool = False) -> HeldByCode:
         ]
         watch.meter.watch(arguments)
         del made, known, saved
-        gradients = _program(backward)(arguments)
+        gradients = _program(backward, watch)(arguments)
         del kept, gradients, resident
     for module, written in zip(split, (forward, backward), strict=True):
         if ready and written.lowering is not None:
@@ -200,11 +206,12 @@ def _write(module: fx.GraphModule, inputs: Sequence[Any], visible: list[int], la
     raise RuntimeError("Inductor wrote no code")
 
 
-def _program(written: _Written) -> Callable[[list[Any]], Any]:
+def _program(written: _Written, watch: _Watch) -> Callable[[list[Any]], Any]:
     """The code as a function that makes tensors without data and runs no kernel of its own."""
-    names: dict[str, Any] = {"__name__": "generated"}
+    names: dict[str, Any] = {"__name__": "generated", "written_over": watch.written_over}
+    source = WRITTEN_OVER.sub(r"; written_over(\1); del \1", written.source)
     with mock.patch(ASYNC_COMPILE, _Silent):
-        exec(compile(written.source, written.name, "exec"), names)
+        exec(compile(source, written.name, "exec"), names)
     for name in list(names):
         if name.startswith("empty_strided_"):
             names[name] = _empty_on(name.removeprefix("empty_strided_").removesuffix("_pinned"))

@@ -13,6 +13,8 @@ from torch import fx, nn
 from torch._inductor import async_compile, config
 from torch._inductor.graph import GraphLowering
 
+from remat_cli.torch import inductor
+from remat_cli.torch.generated import HeldByCode, look
 from remat_cli.torch.handed import Form, Lowering, form_of
 from remat_cli.torch.inductor import inductor_options
 from remat_cli.torch.report import report
@@ -100,7 +102,9 @@ def test_what_was_lowered_under_other_settings_is_lowered_anew(
 
 
 @pytest.mark.usefixtures("written")
-def test_what_the_backward_pass_writes_over_is_held_once() -> None:
+def test_what_the_backward_pass_writes_over_is_held_once_in_this_plan_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[HeldByCode] = []
+    monkeypatch.setattr(inductor, "look", lambda *given: (seen.append(look(*given)), seen[-1])[1])
     torch.manual_seed(0)
     module, given, aims = nn.Linear(32, 500), torch.randn(512, 32), torch.zeros(512, dtype=torch.long)
     options = inductor_options("100%")
@@ -112,6 +116,8 @@ def test_what_the_backward_pass_writes_over_is_held_once() -> None:
     held = sum(tensor.nbytes for tensor in (*module.parameters(), given, aims))
     (plan,) = report(options["custom_partitioner_fn"]).graphs
     assert plan.predicted == pytest.approx(held + allocated(lambda: run(given, aims).backward()), abs=64)
+    logits = 4 * 512 * 500
+    assert max(held for held, _ in seen[0].kernels) == pytest.approx(seen[0].peak + logits, abs=0.1 * logits)
 
 
 def graph_of(constant: float = 1.0, plus: int = 1, length: int = 4) -> fx.GraphModule:
