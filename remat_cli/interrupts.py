@@ -23,7 +23,7 @@ OBJECT = '{"error": {"code": 130, "kind": "interrupted", "says": "interrupted"}}
 IMPORTING = "<frozen importlib._bootstrap>"
 
 
-class Answer:
+class PrintedObject:
     """The object that a command prints for --json. Once it has `begun`, no error is printed as another."""
 
     begun = False
@@ -34,7 +34,7 @@ class Answer:
         sys.stdout.flush()
 
 
-ANSWER = Answer()
+ANSWER = PrintedObject()
 
 
 def command(run: Callable[[], None]) -> None:

@@ -12,7 +12,8 @@ Invariant: a clock made from another hears the same stop and never ends later th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from time import monotonic
 
@@ -25,6 +26,7 @@ COLUMN_MOVES = 4  # as posing a column of a program
 NODE_MOVES = 1000  # as a node of a search tree
 STATE_MOVES = 20  # as a state of a search through what can be held
 WALKED_MOVES = 1  # as a compute of an eviction walk, or one of what it reads
+WRITTEN_MOVES = 40  # as writing a compute of a plan into a model
 LOOKS = 30  # at what such a walk would have to rebuild, that take as long as a move
 
 
@@ -113,6 +115,16 @@ class Clock:
         moves += COLUMN_MOVES * columns + BEGUN_MOVES * size + iterations * (LINEAR_MOVES + size // LINEAR_SIZE)
         self.work.add(moves)
         return moves
+
+    @contextmanager
+    def at_work(self, moves: int) -> Iterator[None]:
+        """Count work of which is known before how much it is."""
+        self.work.see(moves)
+        try:
+            yield
+        finally:
+            self.work.see(0)
+            self.spend(moves)
 
     def nodes(self) -> int | None:
         """How many nodes of a tree there is work left for, if it is limited."""

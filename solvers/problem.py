@@ -5,7 +5,7 @@ Invariant: a Problem in which `faults` finds nothing can be scheduled by running
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Annotated
@@ -152,15 +152,21 @@ def _nobody_listens(_: Progress) -> None:
     return None
 
 
+# Makes an order fit where it is to run, a step at a time, whose work counts on the clock. It comes to that order, to
+# another that it led to, or to None.
+Fit = Callable[[tuple[int, ...], Clock], Generator[None, None, tuple[int, ...] | None]]
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long and how well; `report` hears of progress."""
+    """How long and how well; `report` hears of progress. `fit`: None where whatever keeps to the budget fits."""
 
     clock: Clock = field(default_factory=Clock)
     gap: float = 0.001
     seed: int = 0
     report: Callable[[Progress], None] = _nobody_listens
     verbose: bool = False  # let SCIP write its log on stderr
+    fit: Fit | None = None
 
     def silent(self) -> Limits:
         """The same limits, of which nobody hears."""

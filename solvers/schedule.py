@@ -5,13 +5,14 @@ Invariant: cost, peak and legality are `simulate`'s word; a plan over its budget
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 
+from solvers.clock import Clock
 from solvers.faults import sound
 from solvers.notes import Note, SolverNote
 from solvers.plan import Plan, lower
-from solvers.problem import Limits, Problem, Progress, Result, Solver, Status
+from solvers.problem import Fit, Limits, Problem, Progress, Result, Solver, Status
 from solvers.reductions.views import Contraction, reduced
 from solvers.simulate import Outcome, simulate
 
@@ -60,7 +61,8 @@ def schedule(
             )
         )
 
-    answer = solver(smaller.problem, budget, replace(limits, report=report))
+    fit = None if limits.fit is None else _in_smaller(limits.fit, smaller)
+    answer = solver(smaller.problem, budget, replace(limits, report=report, fit=fit))
     result = _of_whole(answer, smaller)
     if result.order is None:
         return Schedule(result, None, None)
@@ -73,6 +75,16 @@ def schedule(
     if result.status is Status.OPTIMAL and bound is not None and outcome.cost > bound * (1 + limits.gap):
         result = replace(result, status=Status.FEASIBLE)  # views that cost something were made more than once
     return Schedule(result, plan, outcome)
+
+
+def _in_smaller(fit: Fit, smaller: Contraction) -> Fit:
+    """The same for orders of the reduced problem."""
+
+    def fit_smaller(order: tuple[int, ...], clock: Clock) -> Generator[None, None, tuple[int, ...] | None]:
+        found = yield from fit(smaller.expand(order), clock)
+        return None if found is None else smaller.shrink(found)
+
+    return fit_smaller
 
 
 def _of_whole(answer: Result, smaller: Contraction) -> Result:

@@ -83,9 +83,13 @@ def observe(graph: Graph, costs: Costs, feeds: Mapping[str, Any], threads: int, 
         by_default = None if clock.over() else peaks(graph, path, feeds, threads, min(timeout, clock.left()))
     problem = as_it_stands(problem_of(graph, costs.table()).problem)
     found = replace(_hold_against(graph, problem, reply.kernels), by_default=by_default)
-    if not own or abs(own - found.peak) <= NEAR_SHARE * found.peak or found.unlike:
+    return _observe_functions(found, own) if own else found
+
+
+def _observe_functions(found: Observed, own: int) -> Observed:
+    """Of a model with functions: what its file holds, whose functions the runtime writes out in an order of its own."""
+    if abs(own - found.peak) <= NEAR_SHARE * found.peak or found.unlike:
         return found
-    # a file's functions are written out by the runtime in an order of its own
     return replace(found, peak=own, unlike=WRITTEN_OUT.format(show_bytes(own), show_bytes(found.peak)))
 
 

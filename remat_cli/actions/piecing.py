@@ -21,7 +21,7 @@ from profiles.survey import Ops
 from remat_cli.actions.piece_choice import ToPlan, cheapest, leanest
 from remat_cli.actions.pieces_asked import OFF, PiecesAsked
 from remat_cli.actions.questions import Question
-from remat_cli.actions.solving import ask, budget_of
+from remat_cli.actions.solving import ask, budget_to_keep
 from remat_cli.errors import BadInput, Usage, meant
 from remat_cli.model.graph import Graph
 from remat_cli.model.sessions import STRICT, Session
@@ -98,8 +98,7 @@ def in_pieces(
 
 
 def _cut_for(subject: Subject, asked: PiecesAsked, question: Question, limits: Limits, so_far: SoFar) -> ToPlan:
-    session = question.session
-    budget = budget_of(subject, question) if question.minimize == "cost" else None  # else memory is to be least
+    budget, session = budget_to_keep(subject, question), question.session
     if not asked.wanted or (budget is not None and too_small(subject, budget, session)):
         return ToPlan(subject)
     if subject.graph is None:

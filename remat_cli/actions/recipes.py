@@ -6,7 +6,6 @@ Invariant: what is said and cannot be done is refused by name; nothing of it is 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from glob import escape
 from typing import Any
 
 from remat_cli.arguments import as_float, brief
@@ -100,7 +99,7 @@ def _from_torch(optimizer: Any, rate: float | None, clip: float | None, module: 
     if any(settings != every[0] for settings in every):
         names = _names(optimizer, module)
         made = tuple(
-            _group(name, tuple(escape(one) for given in group["params"] for one in names[id(given)]), settings, base)
+            _group(name, tuple(_escape(one) for given in group["params"] for one in names[id(given)]), settings, base)
             for group, settings in zip(groups, every, strict=True)
         )
     else:
@@ -140,6 +139,11 @@ def _names(optimizer: Any, module: Any) -> dict[int, list[str]]:
     if any(id(value) not in found for group in optimizer.param_groups for value in group["params"]):
         raise Usage("the optimizer's groups are of parameters without names; give params=module as well")
     return found
+
+
+def _escape(name: str) -> str:
+    """A pattern that this name alone matches."""
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
 
 
 def read_groups(words: Iterable[str]) -> dict[str, dict[str, Any]]:

@@ -22,11 +22,11 @@ from remat_cli.planning.kinds import target_of
 from remat_cli.planning.search.answer import Answer, answer, find_solver
 from remat_cli.planning.search.attempt import Policy
 from remat_cli.planning.search.find import find
+from remat_cli.planning.search.fitting import candidate_so_far
 from remat_cli.planning.search.graphs import cheapest
 from remat_cli.planning.search.known import cheaper_known, cheapest_known, tried_alone
 from remat_cli.planning.search.least_held import least_held
 from remat_cli.planning.search.measured import foreseen
-from remat_cli.planning.search.met import candidate_so_far
 from remat_cli.planning.search.proofs import least_needed, of_all_pieces
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.search.so_far import SoFar
@@ -169,6 +169,11 @@ def budget_of(subject: Subject, question: Question) -> int:
         return held_as_it_is(subject, question.session)
     problem = subject.problem
     return 2 * (problem.resident + sum(problem.sizes) + sum(node.workspace for node in problem.nodes))
+
+
+def budget_to_keep(subject: Subject, question: Question) -> int | None:
+    """The budget, where time is to be least; None where memory is."""
+    return budget_of(subject, question) if question.minimize == "cost" else None
 
 
 def bytes_of(budget: Budget, subject: Subject, session: Session) -> int:

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from remat_cli.batch.tasks import LOG, RECORD, Task, find_record
 from remat_cli.children import serve
@@ -51,9 +51,7 @@ def _answers(task: Task, used: bool) -> Iterator[Mapping[str, Any]]:
     except RematError as error:
         yield {"failed": str(error), "code": error.code}
     except MemoryError:
-        limit = f" within its limit of {task['memory']} bytes" if task["memory"] else ""
-        why = f"there is not enough memory for it{limit}"
-        yield {"failed": why, "code": OUT_OF_MEMORY_CODE, "again": used, "last": True}
+        yield {"failed": _for_memory(task["memory"]), "code": OUT_OF_MEMORY_CODE, "again": used, "last": True}
         os._exit(0)
     except OSError as error:
         yield {"failed": f"cannot read or write {error.filename or 'its files'}: {error.strerror}", "code": 3}
@@ -74,17 +72,25 @@ def _check_memory(limit: int | None, folder: Path) -> None:
         raise MemoryError
 
 
+def _for_memory(limit: int | None) -> str:
+    return "there is not enough memory for it" + (f" within its limit of {limit} bytes" if limit else "")
+
+
 @contextmanager
 def _logging(path: Path) -> Iterator[None]:
     """Everything that is printed, by whatever language, goes there."""
     with path.open("w") as log:
-        for number in (1, 2):
-            os.dup2(log.fileno(), number)
+        _print_to(log)
         try:
             yield
         finally:
             sys.stdout.flush()
             sys.stderr.flush()
+
+
+def _print_to(file: TextIO) -> None:
+    for number in (1, 2):
+        os.dup2(file.fileno(), number)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from typing import Any
 import onnx
 
 from remat_cli.checking.child import Reply
-from remat_cli.checking.compare import EXACT, IN_PIECES, Difference, Tolerance, compare, without
+from remat_cli.checking.compare import EXACT, IN_PIECES, Difference, Tolerance, compare, noise_of, without
 from remat_cli.checking.exactness import Exactness, judge
 from remat_cli.checking.processes import TIME_UP, Bench, InPlace
 from remat_cli.errors import BadInput
@@ -153,8 +153,7 @@ def verify(
     if asked.right is not None and process.failed is None:
         exactness = _judged(graph, rewritten, session, asked.right, bench)
         good = frozenset(one.output for one in exactness if one.as_good)
-        # outputs as near as the original's are to themselves, which no other witness need judge
-        noise = {one.output for one in process.varies} - {one.output for one in process.differs}
+        noise = noise_of(process.differs, process.varies)
         exactness = tuple(one for one in exactness if one.as_good or one.output not in noise)
         modes = {name: replace(mode, differs=without(mode.differs, good)) for name, mode in modes.items()}
         process = replace(process, differs=without(process.differs, good))

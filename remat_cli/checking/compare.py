@@ -121,6 +121,11 @@ def without(differs: Sequence[Difference], good: Container[str]) -> Differences:
     return tuple(one for one in differs if one.output.partition(" of the ")[0] not in good)
 
 
+def noise_of(differs: Sequence[Difference], varies: Sequence[Difference]) -> frozenset[str]:
+    """The outputs that are as near as the original's are to themselves, which no other witness need judge."""
+    return frozenset(one.output for one in varies) - {one.output for one in differs}
+
+
 def beyond_itself(
     wrong: Sequence[Difference], again: Callable[[], Sequence[Difference]]
 ) -> tuple[Differences, Differences]:

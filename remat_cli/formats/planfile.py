@@ -158,9 +158,7 @@ def dump(plan: PlanFile, folder: Path) -> str:
             del head[name]
     for name in ("model", "costs"):
         source = head[name]
-        if source is not None:
-            relative = os.path.relpath(source.path.resolve(), folder.resolve())
-            head[name] = {"path": Path(relative).as_posix(), "sha256": source.sha256}
+        head[name] = source and {"path": _relative(source.path, folder), "sha256": source.sha256}
     head["limits"], head["promises"] = asdict(plan.limits), asdict(plan.promises)
     head |= {name: as_said(part) for name, part in (("placement", plan.placement), ("pieces", plan.pieces)) if part}
     lines = [f" {json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}" for name, value in head.items()]
@@ -170,6 +168,10 @@ def dump(plan: PlanFile, folder: Path) -> str:
 
 def write(plan: PlanFile, path: Path) -> None:
     write_whole(path, dump(plan, path.parent))
+
+
+def _relative(path: Path, folder: Path) -> str:
+    return Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()
 
 
 def is_plan(path: Path) -> bool:

@@ -129,8 +129,7 @@ def choose_parameters(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], c
     if choice.params:
         return _find_listed(model, choice, floats | set(inputs)) & used
     named = said_in(model).get(PARAMETERS, "").split()
-    shaped = [node for node in nodes if node.op_type == "ConstantOfShape"]
-    fills = {one.output[0] for one in shaped if not one.attribute or one.attribute[0].t.data_type in FLOATS}
+    fills = {node.output[0] for node in nodes if node.op_type == "ConstantOfShape" and _is_float(node)}
     weights = {name for node in nodes if node.op_type in ("Conv", "Gemm", "MatMul") for name in node.input[1:2]}
     if not fills & weights:  # a light model has fills in place of its weights, to save space
         fills = set()
@@ -179,6 +178,10 @@ def _check_wanted(name: str, graph: onnx.GraphProto, inputs: Mapping[str, int], 
 
 def _is_operand(node: onnx.NodeProto, index: int) -> bool:
     return index not in SETTINGS.get(node.op_type, ())
+
+
+def _is_float(node: onnx.NodeProto) -> bool:
+    return not node.attribute or node.attribute[0].t.data_type in FLOATS
 
 
 def remarks(

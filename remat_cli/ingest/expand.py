@@ -139,9 +139,12 @@ def give_defaults(model: onnx.ModelProto) -> str | None:
 
 def give_misread_defaults(model: onnx.ModelProto) -> None:
     """Complete the nodes whose defaults shape inference, in onnx and onnxruntime, does not take from the schema."""
-    every = nodes_within(model.graph.node)  # without `onesided` all bins of an STFT are inferred
-    if misread := [node for node in every if node.op_type == "STFT" and node.domain in ("", "ai.onnx")]:
+    if misread := [node for node in nodes_within(model.graph.node) if _is_misread(node)]:
         give_schema_defaults(misread, opset_of(model))
+
+
+def _is_misread(node: onnx.NodeProto) -> bool:
+    return node.op_type == "STFT" and node.domain in ("", "ai.onnx")  # without `onesided` all bins are inferred
 
 
 def give_schema_defaults(nodes: Iterable[onnx.NodeProto], opset: int) -> None:

@@ -129,8 +129,12 @@ def _may_be_discarded(graph: Graph) -> bool:
     return FINITE in graph.outputs and not heeding
 
 
-def _readers_behind(graph: Graph, behind: Mapping[str, set[str]]) -> dict[str, list[int]]:
+def readers_of(graph: Graph) -> dict[str, list[int]]:
     """The ops that read each input, directly or through views."""
+    return _readers_behind(graph, _bases(graph))
+
+
+def _readers_behind(graph: Graph, behind: Mapping[str, set[str]]) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     for index, op in enumerate(graph.ops):
         for name in set().union(*(behind.get(read, set()) for read in op.reads)):
@@ -226,7 +230,7 @@ def hold_back(graph: Graph, asked: InPlace) -> Graph:
 def _waits(graph: Graph, pairs: Mapping[str, str]) -> dict[int, set[int]]:
     """For each op that updates inputs, the others that read them."""
     place = {name: index for index, op in enumerate(graph.ops) for name in op.writes}
-    readers, found = _readers_behind(graph, _bases(graph)), dict[int, set[int]]()
+    readers, found = readers_of(graph), dict[int, set[int]]()
     for output, old in pairs.items():
         if output in place:
             found.setdefault(place[output], set()).update(readers.get(old, ()))

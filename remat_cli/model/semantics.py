@@ -208,10 +208,11 @@ def _optional_by_schema(op_type: str, opset: int) -> frozenset[int] | None:
 
 def runs_once(op: Op) -> bool:
     """Whether two runs of the op might give different results, or have an effect twice."""
-    inner = nodes_within([op.node])
-    return op.domain not in PURE_DOMAINS or any(
-        draws_unseeded(node) or node.op_type in EFFECTS or _trains(node) for node in inner
-    )
+    return op.domain not in PURE_DOMAINS or any(map(_is_impure, nodes_within([op.node])))
+
+
+def _is_impure(node: onnx.NodeProto) -> bool:
+    return draws_unseeded(node) or node.op_type in EFFECTS or _trains(node)
 
 
 def draws_unseeded(node: onnx.NodeProto) -> bool:

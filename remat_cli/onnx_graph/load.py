@@ -78,11 +78,7 @@ def _check_header(model: onnx.ModelProto, path: Path) -> None:
     opsets = {entry.domain: entry.version for entry in model.opset_import}
     version = opsets.get("", opsets.get("ai.onnx"))
     newest = onnx.defs.onnx_opset_version()
-    if (
-        version is None
-        and model.opset_import
-        and not any(node.domain in ("", "ai.onnx") for node in nodes_within(model.graph.node))
-    ):
+    if version is None and model.opset_import and not any(map(_is_standard, nodes_within(model.graph.node))):
         version = UNUSED_OPSET
         model.opset_import.add(domain="", version=version)
     if version is None:
@@ -91,6 +87,10 @@ def _check_header(model: onnx.ModelProto, path: Path) -> None:
         raise BadInput(f"{path} is damaged: it names opset {version}; export it again")
     if version > newest:
         raise BadInput(f"{path} uses opset {version}; the onnx package here knows {newest}: install a newer onnx")
+
+
+def _is_standard(node: onnx.NodeProto) -> bool:
+    return node.domain in ("", "ai.onnx")
 
 
 def _open_dimensions(graph: onnx.GraphProto) -> None:
@@ -151,8 +151,7 @@ def kind_of_content(content: bytes) -> str:
     for at, beginning, words in BEGINNINGS:
         if content[at:].startswith(beginning):
             return f": it is {words}"
-    begins = " ".join(content[:TEXT_BYTES].decode("utf-8", "ignore").split())[:30]
-    return f": it is text that begins {begins!r}" if _is_text(content[:TEXT_BYTES]) else ""
+    return f": it is text that begins {_begins(content)!r}" if _is_text(content[:TEXT_BYTES]) else ""
 
 
 def _is_text(beginning: bytes) -> bool:
@@ -160,3 +159,7 @@ def _is_text(beginning: bytes) -> bool:
     words = beginning.decode("utf-8", "ignore")
     whole = len(words.encode()) >= len(beginning) - 3
     return whole and all(letter.isprintable() or letter in "\t\r\n" for letter in words)
+
+
+def _begins(content: bytes) -> str:
+    return " ".join(content[:TEXT_BYTES].decode("utf-8", "ignore").split())[:30]

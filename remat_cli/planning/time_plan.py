@@ -32,8 +32,8 @@ TRIAL_SECONDS = 600.0  # One model is tried for at most this long: a search that
 LATE_SECONDS = 0.5  # With less left, nothing more is asked.
 REPLACING_SECONDS = 20.0  # Places that were found already are found again within this.
 PLACING_GRACE_SECONDS = 2.0  # A plan that was found has this much to be placed, when time is up.
-PLACING_GRACE_MOVES = 1_000_000  # Where work is limited, which time must not decide, it has so many moves.
-IDLE_SECONDS = 8.0  # Beside a search, the newest plan is placed if for so long nothing newer comes.
+PLACING_GRACE_MOVES = 1_500_000  # Where work is limited, which time must not decide, it has so many moves.
+ENOUGH_SHARE = 0.7  # One way of making a plan fit has this much of what is left for all of them.
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +100,10 @@ class TimePlan:
             return self.limits.share(0.4 if online else 0.6)
         return self.limits.within(max(0.6 * self.left, self.left - 15.0))
 
+    def fitting(self) -> Limits:
+        """A search whose orders are made to fit while it lasts."""
+        return self.limits.share(0.85)
+
     def searching_again(self) -> Limits:
         return self.limits.share(0.6)
 
@@ -108,15 +112,12 @@ class TimePlan:
     def simply(self) -> Clock:
         return self.limits.clock.within(0)
 
-    def settling(self) -> Clock:
-        """Moving ops about. Where time is up, or work is limited, it has a grace of its own."""
+    def repairing(self) -> Clock:
+        """Making one plan fit. Where time is up, or work is limited, it has a grace of its own: it comes in large
+        steps, and would leave nothing for the search."""
         if self.by_work:
             return limited(moves=PLACING_GRACE_MOVES)
-        return Clock(PLACING_GRACE_SECONDS) if self.late else self.limits.clock.share(0.7)
-
-    def longer(self) -> Clock:
-        """Packing for longer."""
-        return self.limits.clock.share(0.7)
+        return Clock(PLACING_GRACE_SECONDS) if self.late else self.limits.clock
 
     def walking(self) -> Clock:
         """Walks, which make the plan of last resort."""

@@ -64,9 +64,13 @@ def _sizes_of(found: Answer) -> str:
     order, outcome = found.schedule.result.order, found.schedule.outcome
     if not found.found and order is not None and found.session is not None:
         for name, sizes in REACHED.items():
-            if evaluate(sizes(found.subject.problem, target_of(found.session).unit), order)[1] == outcome:
+            if evaluate(sizes(found.subject.problem, _unit(found.session)), order)[1] == outcome:
                 return name
     return "live"
+
+
+def _unit(session: Session) -> int:
+    return target_of(session).unit
 
 
 def comes_back(found: Answer, entry: Mapping[str, Any], asked: Subject, session: Session) -> bool:
@@ -101,7 +105,7 @@ def from_entry(entry: Mapping[str, Any], subject: Subject, session: Session, lim
         if entry["apart"]:
             subject = subject.solving(replace(problem, inner=frozenset()))
         result: Result = declared(Result, entry["result"])
-        sized = REACHED[entry["reached"]](subject.problem, target_of(session).unit)
+        sized = REACHED[entry["reached"]](subject.problem, _unit(session))
         plan, outcome = (None, None) if result.order is None else evaluate(sized, result.order)
         own = {field.name: entry[field.name] for field in fields(Answer) if field.name not in NOT_KEPT}
         schedule = Schedule(result, plan, outcome)

@@ -115,8 +115,7 @@ DISTRIBUTIONS = ("onnxruntime-gpu", "onnxruntime")
 def unknown_version() -> list[str]:
     """A note if the installed version is another, of whichever distribution."""
     found = installed_version()
-    numbers = tuple(int(part) for part in (found or "").split(".")[:2] if part.isdigit())
-    if found is None or OLDEST <= numbers <= NEWEST:
+    if found is None or OLDEST <= _numbers(found) <= NEWEST:
         return []
     oldest, newest = (".".join(map(str, version)) for version in (OLDEST, NEWEST))
     return [f"onnxruntime {found}: what sessions hold was checked with {oldest} to {newest}; `verify` measures it"]
@@ -130,3 +129,7 @@ def installed_version() -> str | None:
         except metadata.PackageNotFoundError:
             continue
     return None
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".")[:2] if part.isdigit())

@@ -10,7 +10,7 @@ that without a time-out the answer depends on the seed alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -33,7 +33,7 @@ COOL = 2  # of the usual goes every other one, the cooler half
 
 def arrange_in_pattern(
     problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock, kept: Kept = Kept.NOTHING
-) -> tuple[int, ...] | None:
+) -> Generator[None, None, tuple[int, ...] | None]:
     """The cheapest order met whose later runs in a default session hold no more than `room` bytes, from one that may
     hold more; None if none does.
 
@@ -49,6 +49,7 @@ def arrange_in_pattern(
     for number in range(GOES):
         if clock.over() or (not best.over and (kept is Kept.REPEATS or best.cost <= least_cost)):
             break
+        yield
         best = block.go(best, number)
     return None if best.over else smaller.expand(best.order.tolist())
 
@@ -76,7 +77,7 @@ class BlockSearch(NamedTuple):
         local, length = self.local, len(begin.order) + 1
         ended = local.ended(begin.order)
         cooling = local.usual(COOL * number, MOVES_PER_COMPUTE * length)
-        with halting(self.clock) as halt:
+        with halting(self.clock) as halt, self.clock.at_work(MOVES_PER_TRY * MOVES_PER_COMPUTE * length):
             order, over, cost = arrange(
                 local.arrays,
                 ended,
@@ -91,5 +92,4 @@ class BlockSearch(NamedTuple):
                 self.kept,
                 halt,
             )
-        self.clock.spend(moves=MOVES_PER_TRY * MOVES_PER_COMPUTE * length)
         return Arrangement(order, over, cost) if len(order) else begin

@@ -5,7 +5,7 @@ Invariant: what comes out is legal and fits, and depends on the seed and on coun
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 
 from solvers.annealing.cooling import Kept
 from solvers.clock import Clock
@@ -15,21 +15,25 @@ from solvers.placement.narrowing import narrowed
 from solvers.placement.quiet import quieter
 
 Order = tuple[int, ...]
+Fitting = Generator[None, None, Order | None]  # a step at a time
 
 ARRANGING = 0.5  # share of the time, at most
 
 
-def moved_about(memory: MemoryModel, order: Sequence[int], seed: int, clock: Clock) -> Order | None:
+def moved_about(memory: MemoryModel, order: Sequence[int], seed: int, clock: Clock) -> Fitting:
     """The same computes in an order that fits; None if none was found."""
     if memory.as_they_come:
-        return arrange_in_pattern(memory.problem, order, memory.room, seed, clock, Kept.REPEATS)
-    found = quieter(memory, order, seed, clock)
-    return next((one for one in found if memory.fits(one, clock)), None)
+        return (yield from arrange_in_pattern(memory.problem, order, memory.room, seed, clock, Kept.REPEATS))
+    for one in quieter(memory, order, seed, clock):
+        if memory.fits(one, clock):
+            return one
+        yield
+    return None
 
 
-def fitted(memory: MemoryModel, order: Sequence[int], seed: int, clock: Clock) -> Order | None:
+def fitted(memory: MemoryModel, order: Sequence[int], seed: int, clock: Clock) -> Fitting:
     """The cheapest order met that fits, whose computes may be others; None if none was found."""
     found = None
     if memory.as_they_come:
-        found = arrange_in_pattern(memory.problem, order, memory.room, seed, clock.share(ARRANGING))
-    return narrowed(memory, order, seed, clock) if found is None else found
+        found = yield from arrange_in_pattern(memory.problem, order, memory.room, seed, clock.share(ARRANGING))
+    return (yield from narrowed(memory, order, seed, clock)) if found is None else found

@@ -14,7 +14,7 @@ without a time-out it depends on the seed alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 
 import numpy as np
 
@@ -36,7 +36,7 @@ NEARLY = 0.01  # of the room: where a block is too high by no more, half of that
 CLOSE = 0.001  # of the room, between what could be placed and what could not: nothing between is tried
 
 
-def narrowed(memory: MemoryModel, order: Sequence[int], seed: int, clock: Clock) -> Order | None:
+def narrowed(memory: MemoryModel, order: Sequence[int], seed: int, clock: Clock) -> Generator[None, None, Order | None]:
     """The cheapest order met that fits; None if there was none."""
     return _Narrowing(memory, seed, clock).run(order)
 
@@ -48,7 +48,7 @@ class _Narrowing:
         self.placed: tuple[int, Order] | None = None  # the cheapest, with its cost
         self.low, self.high = 0, self.room  # live bytes of what could be placed, and of what could not
 
-    def run(self, order: Sequence[int]) -> Order | None:
+    def run(self, order: Sequence[int]) -> Generator[None, None, Order | None]:
         height, settled = self._settle(tuple(order))
         if height <= self.room:
             return settled
@@ -58,6 +58,7 @@ class _Narrowing:
         for number in range(GOES):
             if self.clock.over() or live <= 0 or vain == VAIN:
                 break
+            yield
             found, fits = self._go(found, live, COOL * number)
             if not fits:
                 continue
@@ -80,8 +81,8 @@ class _Narrowing:
 
     def _go(self, order: Ints, live: int, number: int) -> tuple[Ints, bool]:
         """The cheapest order near by that holds no more than so many bytes at once; whether there is one."""
-        found = self.memory.local(live, self.seed).go(order, number, MOVES, self.clock).order
-        self.clock.spend(MOVES)
+        with self.clock.at_work(MOVES):
+            found = self.memory.local(live, self.seed).go(order, number, MOVES, self.clock).order
         return found, measure(self.memory.arrays, found)[1] <= self.memory.live.resident + live
 
     def _try(self, order: Ints) -> int:

@@ -29,8 +29,9 @@ def quieter(memory: MemoryModel, order: Sequence[int], seed: int, clock: Clock) 
     room, begin = memory.room, np.array(memory.smaller.shrink(order), np.int64)
     for go, level in enumerate(LEVELS):
         search = memory.local(int(level * room), seed, roof=room)
-        found = search.go(begin, go, MOVES_PER_COMPUTE * len(begin), clock, Kept.REPEATS).order
-        clock.spend(MOVES_PER_COMPUTE * len(begin))
+        moves = MOVES_PER_COMPUTE * len(begin)
+        with clock.at_work(moves):
+            found = search.go(begin, go, moves, clock, Kept.REPEATS).order
         if measure(memory.arrays, found)[1] <= memory.live.resident + room:
             yield memory.smaller.expand(found.tolist())
         if clock.over():

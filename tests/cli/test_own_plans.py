@@ -24,6 +24,7 @@ from solvers.registry import METHODS
 from solvers.schedule import schedule
 from tests.ample import ample
 from tests.cli.running import Command
+from tests.remat_cli.planning.requests import nothing
 from tests.remat_cli.steps import network
 from tests.sampling import few
 
@@ -75,7 +76,7 @@ def crowded(monkeypatch: pytest.MonkeyPatch) -> Crowded:
     monkeypatch.setitem(TARGETS, REMAT, found)
     monkeypatch.setattr(repairs, "walked", found.walk)
     for way in ("fitted", "moved_about"):
-        monkeypatch.setattr(repairs, way, lambda *_: None)
+        monkeypatch.setattr(repairs, way, lambda *_: nothing())
     return found
 
 

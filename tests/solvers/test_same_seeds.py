@@ -22,6 +22,7 @@ from solvers.annealing.cooling import Kept
 from solvers.annealing.local import LocalSearch
 from solvers.annealing.reordering import reorder
 from solvers.clock import Clock
+from solvers.coroutines import run
 from solvers.methods.chains.chain import chain
 from solvers.methods.chains.floating import floating
 from solvers.methods.chains.rotor import rotor
@@ -99,7 +100,7 @@ def in_the_pattern(problem: Problem, budget: int) -> Iterator[object]:
     order = tuple(range(len(problem.nodes)))
     peak = measure(arrays_of(larger), order)[1]
     for kept, room in ((Kept.NOTHING, 5 * peak // 4), (Kept.REPEATS, 9 * peak // 8)):
-        yield arrange_in_pattern(larger, order, room, 3, Clock(FOREVER), kept)
+        yield run(arrange_in_pattern(larger, order, room, 3, Clock(FOREVER), kept))
         yield above_of(larger, order, room)
 
 

@@ -1,7 +1,7 @@
 """The first stage: an order for an attempt, from a solver.
 
-Whether an order can be placed is known only after the search, when little time is left. So orders that the search
-reports are placed while it goes on (`met.py`).
+Whether an order can be placed is known only after the search, when little time is left. So a search may have its
+orders placed while it goes on (`fitting.py`).
 
 Invariant: which orders are asked for depends on what they cost; where time is limited, also on the clock.
 """
@@ -9,13 +9,12 @@ Invariant: which orders are asked for depends on what they cost; where time is l
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.attempt import Attempt
+from remat_cli.planning.search.fitting import Fitted
 from remat_cli.planning.search.lean import lean_candidate
-from remat_cli.planning.search.met import Met
 from remat_cli.planning.search.proofs import agreed, unproved
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.subjects.subject import Subject
@@ -26,11 +25,11 @@ from solvers.registry import METHODS
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """`found`: the solver's answer. `met`: the plans that were placed while it searched; None where nothing is to be
-    placed."""
+    """`found`: the solver's answer. `fitted`: the orders that were placed while it searched; None where nothing is to
+    be placed."""
 
     found: Answer
-    met: Met | None = None
+    fitted: Fitted | None = None
 
 
 def order(attempt: Attempt) -> Ordered:
@@ -40,10 +39,10 @@ def order(attempt: Attempt) -> Ordered:
         return Ordered(attempt.known)
     if request.leanly:
         return Ordered(_leanest(request))
-    met = Met(attempt)
+    fitted = Fitted(attempt)
     if request.subject.graph is None:
-        return Ordered(replace(met.while_it_goes_on(partial(_bare, met)), limits=request.limits))
-    return Ordered(met.while_it_goes_on(partial(_searched, met)), met)
+        return Ordered(_in_its_orders(request, request.subject, request.budget, request.limits, fitted))
+    return Ordered(_searched(request, fitted), fitted)
 
 
 def _leanest(request: PlanRequest) -> Answer:
@@ -53,50 +52,45 @@ def _leanest(request: PlanRequest) -> Answer:
     return found if request.target.held_by(lean) <= request.budget else found.given_up(Note(PlanNote.LEANEST))
 
 
-def _bare(met: Met, request: PlanRequest) -> Answer:
-    """Search in a problem without a model: nothing needs a place, and sizes are as they stand."""
-    return _in_its_orders(request, request.subject, request.budget, request.limits, met)
-
-
-def _searched(met: Met, request: PlanRequest) -> Answer:
+def _searched(request: PlanRequest, fitted: Fitted) -> Answer:
     """Search with room left for the additions of the rewriting. Where that leads to no plan, search without that
     room."""
     online = request.target.online
-    limits = request.time.searching(online)
+    limits = fitted.within(request.time.searching(online))
     narrow = request.room - request.target.reserve(request.subject.problem)
-    found = _by_forms(request, narrow, limits, met)
+    found = _by_forms(request, narrow, limits, fitted)
     if not found.found and online and not request.late:
-        found = _by_forms(request, narrow, request.time.searching_again(), met)
+        found = _by_forms(request, narrow, request.time.searching_again(), fitted)
     hopeless = (found.schedule.result.needed or 0) > request.most
     if found.found or request.most == narrow or request.late or hopeless:
         return found
-    return _by_forms(request, request.most, limits, met)
+    return _by_forms(request, request.most, limits, fitted)
 
 
-def _by_forms(request: PlanRequest, budget: int, limits: Limits, met: Met) -> Answer:
+def _by_forms(request: PlanRequest, budget: int, limits: Limits, fitted: Fitted) -> Answer:
     """Search in the forms of the subject until one has a plan. Where there are several, the first has half the time."""
     subject, *others = request.target.forms(request.subject)
-    found = _in_its_orders(request, subject, budget, limits, met, hurried=bool(others))
+    found = _in_its_orders(request, subject, budget, limits, fitted, hurried=bool(others))
     for other in others:
         if found.found:
             break
         if limits.clock.over():
             return unproved(found)
-        apart = _in_its_orders(request, other, budget, limits, met)
+        apart = _in_its_orders(request, other, budget, limits, fitted)
         found = apart.noted(Note(PlanNote.SCHEDULED_APART)) if apart.found else agreed(apart, found)
     return found
 
 
 def _in_its_orders(
-    request: PlanRequest, subject: Subject, budget: int, limits: Limits, met: Met, hurried: bool = False
+    request: PlanRequest, subject: Subject, budget: int, limits: Limits, fitted: Fitted, hurried: bool = False
 ) -> Answer:
     """Search with the ops first computed in the model's order; where that leads to no plan and others may be tried, in
     one that needs less memory. `hurried`: the search ends at half the time unless a plan is known by then."""
-    limits = request.ending(met.heard(subject, limits))
-    limits = met.hurried(limits) if hurried else limits
+    limits = request.ending(fitted.told(subject, limits))
+    limits = fitted.hurried(limits) if hurried else limits
     if request.reorder is not None or METHODS[request.method].own_order:
         return request.ask(subject, budget, limits, bool(request.reorder))
-    first = request.ask(subject, budget, met.hurried(limits), False)
+    first = request.ask(subject, budget, fitted.hurried(limits), False)
     hopeless = (first.schedule.result.needed or 0) > budget  # no order of first computes fits
     if first.found or limits.clock.over() or limits.clock.left() < 1 or hopeless:
         return first

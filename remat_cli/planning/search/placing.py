@@ -14,11 +14,13 @@ from dataclasses import replace
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.attempt import Attempt
+from remat_cli.planning.search.fitting import Fitted
 from remat_cli.planning.search.ordering import Ordered
 from remat_cli.planning.search.proofs import judged
 from remat_cli.planning.search.repairs import arrange_cheaper, lower, repair, walk
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.targets.candidate import Candidate
+from solvers.coroutines import run
 from solvers.notes import Note
 from solvers.problem import Result, Status
 
@@ -28,21 +30,21 @@ LESS_STEP = 0.01  # share of the budget; the first search for less memory asks f
 
 def place(attempt: Attempt, ordered: Ordered) -> Answer:
     """The answer with places within the budget, or without a plan and with the reason why."""
-    request, first, met = attempt.searched, ordered.found, ordered.met
+    request, first, fitted = attempt.searched, ordered.found, ordered.fitted
     if attempt.candidate is not None:
-        repaired = repair(request, attempt.candidate)
+        repaired = run(repair(request, attempt.candidate, request.time.repairing()))
         return first.given_up() if repaired is None else replace(first, candidate=repaired)
-    if met is None:
+    if fitted is None:
         return first
-    if _is_useless(request, first) or not (first.found or met.best):
+    if _is_useless(request, first) or not (first.found or fitted.best or fitted.newest):
         return _without_plan(request, first)
-    best = met.instead_of(first)
-    if first.found and best is None and not met.gave_up(first):
+    best = fitted.best
+    if first.found and (best is None or first.cost < best.cost):
         request.say("rewriting the model and placing its values")
-        best = repair(request, first.candidate)
+        best = min(filter(None, (fitted.finish(first), best)), key=lambda one: one.cost, default=None)
     if best is None:
         request.say("its values cannot be placed within the budget: looking for a plan whose can")
-        best = _cheapest_alternative(request, first, met.best)
+        best = _cheapest_alternative(request, first, fitted)
     if best is None and request.at_hand is not None:
         return _without_plan(request, first)  # nobody asks how near it came
     if best is None:
@@ -56,16 +58,19 @@ def _is_useless(request: PlanRequest, found: Answer) -> bool:
     return bound is not None and most is not None and bound > most
 
 
-def _cheapest_alternative(request: PlanRequest, first: Answer, met: Candidate | None) -> Candidate | None:
-    """The cheapest alternative to a plan that was found but cannot be placed; among equals, one for less memory is
-    taken before one that was met on the way, and that before a walk."""
+def _cheapest_alternative(request: PlanRequest, first: Answer, fitted: Fitted) -> Candidate | None:
+    """The cheapest alternative to a plan that was found but cannot be placed, or was forgotten; among equals, one for
+    less memory is taken before one that was met on the way, and that before a walk."""
     fitting: list[tuple[int, int, Candidate]] = []
+    met = fitted.best
+    if met is None and not first.found and fitted.newest is not None:
+        met = run(repair(request, fitted.newest, request.time.repairing()))
     if met is not None:
         fitting.append((met.cost, 1, met.noted(Note(PlanNote.MET_EARLIER))))
-    elif first.found and (walked := walk(request, first.candidate)):
+    elif first.found and (walked := walk(request, first.candidate, request.time.walking())):
         fitting.append((walked.cost, 2, walked.noted(Note(PlanNote.WALKED))))
     for less in _made_for_less(request, first) if first.found else ():
-        if repaired := repair(request, less.candidate):
+        if repaired := run(repair(request, less.candidate, request.time.repairing())):
             fitting.append((repaired.cost, 0, repaired.noted(Note(PlanNote.MADE_FOR_LESS))))
             break  # a plan for even less memory costs more
     if not fitting:
@@ -127,8 +132,8 @@ def _as_asked(request: PlanRequest, first: Answer, best: Candidate) -> Answer:
         peak_bound=proved.peak_bound,
         grounds=proved.grounds,
     )
-    if best.plan != first.schedule.plan:
-        result = replace(result, status=_status(request, best, result))
+    own = best.plan == first.schedule.plan
+    result = replace(result, status=proved.status if own else _status(request, best, result))
     return _at_the_end(request, first, request.answer_of(best.with_result(result), 0.0, cut=False))
 
 

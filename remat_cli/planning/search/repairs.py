@@ -6,56 +6,57 @@ computed again its cost can be another, which its note says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.targets.candidate import Candidate
-from remat_cli.planning.time_plan import REPLACING_SECONDS, settling_round
+from remat_cli.planning.time_plan import ENOUGH_SHARE, REPLACING_SECONDS, settling_round
 from solvers.clock import Clock
+from solvers.coroutines import run
 from solvers.notes import Note
-from solvers.placement.fitting import Order, fitted, moved_about
+from solvers.placement.fitting import Fitting, fitted, moved_about
 from solvers.placement.memory import MemoryModel
 from solvers.placement.walking import walked
 
-Fit = Callable[[MemoryModel, Sequence[int], int, Clock], Order | None]
+Fit: TypeAlias = Callable[[MemoryModel, Sequence[int], int, Clock], Fitting]
+Repairing: TypeAlias = Generator[None, None, Candidate | None]
 
 # each round asks for less by the excess of the last model, because its session adds to what ops need
 SETTLING_ROUNDS = 8
 LOWERING_ROUNDS = 6  # rounds of making the block lower
 
 
-def repair(request: PlanRequest, candidate: Candidate) -> Candidate | None:
+def repair(request: PlanRequest, candidate: Candidate, clock: Clock) -> Repairing:
     """The candidate as it is, with ops moved about or packed for longer, or else, where any method's plan may answer,
     with some computed again; a placed candidate only as it is."""
-    with request.so_far.times.part("placing"):
-        if candidate.footprint is not None:
-            return candidate if request.fits(candidate) else None
-        simply = request.place(candidate, request.time.simply())
-        if request.fits(simply):
-            return simply
-        settled = settle(request, simply, fitted if request.may_walk else moved_about)
-        if settled is not None and settled.cost <= simply.cost:
-            return settled
-        longer = request.place(simply, request.time.longer())
-        return longer if request.fits(longer) else settled
+    if candidate.footprint is not None:
+        return candidate if request.fits(candidate) else None
+    simply = request.place(candidate, clock.within(0))
+    if request.fits(simply):
+        return simply
+    yield
+    settled = yield from settle(request, simply, clock.share(ENOUGH_SHARE), fitted if request.may_walk else moved_about)
+    if settled is not None and settled.cost <= simply.cost:
+        return settled
+    yield
+    longer = request.place(simply, clock.share(ENOUGH_SHARE))
+    return longer if request.fits(longer) else settled
 
 
-def settle(request: PlanRequest, candidate: Candidate, fit: Fit = moved_about) -> Candidate | None:
-    """The order made to fit until its model does: with its ops moved about, or in another way.
-
-    Its work is its own: it comes in large steps, and would leave nothing for the search.
-    """
+def settle(request: PlanRequest, candidate: Candidate, clock: Clock, fit: Fit = moved_about) -> Repairing:
+    """The order made to fit until its model does: with its ops moved about, or in another way."""
     order, target, memory = candidate.order, request.target, request.memory(candidate.subject)
-    clock = request.time.settling()
     room, step = _room(request, candidate), 0
     for _ in range(SETTLING_ROUNDS):
         part = settling_round(clock) if target.online else clock
-        settled = fit(memory.with_room(room), order, request.limits.seed, part)
+        settled = yield from fit(memory.with_room(room), order, request.limits.seed, part)
         if settled is None:
             return None
-        other = _place_again(request, candidate, settled)
+        yield
+        other = _place_again(request, candidate, settled, clock)
         if request.fits(other):
             return other.noted(Note(PlanNote.MOVED if other.cost == candidate.cost else PlanNote.ARRANGED))
         over = request.counted(other) - request.budget
@@ -71,7 +72,7 @@ def arrange_cheaper(request: PlanRequest, candidate: Candidate) -> Candidate:
     computed again."""
     if not request.target.online or request.late:
         return candidate
-    other = settle(request, candidate, fitted)
+    other = run(settle(request, candidate, request.time.repairing(), fitted))
     return other if other is not None and other.cost < candidate.cost else candidate
 
 
@@ -99,21 +100,21 @@ def _lower_once(request: PlanRequest, candidate: Candidate) -> Candidate | None:
     if places is None or places.block <= places.bound:
         return None
     wanted = request.counted(candidate) - places.block + places.bound
-    other = settle(replace(request, budget=wanted), candidate) or candidate
-    packed = request.target.place(other, clock=request.time.longer())
+    clock = request.time.repairing()
+    other = run(settle(replace(request, budget=wanted), candidate, clock)) or candidate
+    packed = request.target.place(other, clock=clock.share(ENOUGH_SHARE))
     best = packed if request.counted(packed) < request.counted(other) else other
     return best if request.counted(best) < request.counted(candidate) else None
 
 
-def walk(request: PlanRequest, candidate: Candidate) -> Candidate | None:
+def walk(request: PlanRequest, candidate: Candidate, clock: Clock) -> Candidate | None:
     """A plan from walks that evict, if its model fits; None where only the method's own plan may answer, or where time
     is up and a known plan answers."""
     if not request.may_walk or (request.late and request.at_hand is not None):
         return None
-    clock = request.time.walking()
     memory = request.target.memory(candidate.subject.problem, _room(request, candidate))
     order = walked(memory, request.room, request.limits.seed, clock)
-    other = None if order is None else _place_again(request, candidate, order)
+    other = None if order is None else _place_again(request, candidate, order, clock)
     return replace(other, made_by="evict") if other is not None and request.fits(other) else None
 
 
@@ -129,6 +130,6 @@ def _room(request: PlanRequest, candidate: Candidate) -> int:
     return request.room - prediction.problem.resident - prediction.rounding - added
 
 
-def _place_again(request: PlanRequest, candidate: Candidate, order: tuple[int, ...]) -> Candidate:
+def _place_again(request: PlanRequest, candidate: Candidate, order: tuple[int, ...], clock: Clock) -> Candidate:
     """The candidate that runs another order, which is known to have places."""
-    return request.place(candidate.with_order(order), Clock(REPLACING_SECONDS))
+    return request.place(candidate.with_order(order), Clock(REPLACING_SECONDS, work=clock.work))

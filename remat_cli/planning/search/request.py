@@ -19,7 +19,7 @@ from remat_cli.planning.targets.candidate import Candidate
 from remat_cli.planning.targets.target import Target
 from remat_cli.planning.time_plan import TRIAL_SECONDS, TimePlan
 from remat_cli.rewrite import Rewritten
-from solvers.clock import Clock
+from solvers.clock import WRITTEN_MOVES, Clock
 from solvers.placement.memory import MemoryModel
 from solvers.plan import Plan
 from solvers.problem import Limits, Problem, Progress, Solver
@@ -174,7 +174,9 @@ class PlanRequest:
                 candidate = replace(candidate, model=last.model)
                 if self.target.online:  # else it may be packed for longer than it was
                     return replace(candidate, footprint=last.footprint)
-        placed = self.target.place(candidate, self.budget, clock)
+        clock = clock or Clock()
+        with clock.at_work(WRITTEN_MOVES * len(candidate.order)):
+            placed = self.target.place(candidate, self.budget, clock)
         self.newest[:] = [*self.newest[-1:], (key, placed)]
         return placed
 

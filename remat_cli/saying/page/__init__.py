@@ -29,8 +29,7 @@ SCRIPTS = ("data.js", "timeline.js", "moment.js", "statements.js", "curve.js", "
 
 def page(found: Shown, curve: CurveRecord | None = None) -> str:
     """The page of a plan, or of a model without a plan; `curve`: the object that `remat sweep --json` printed."""
-    style, lines = _asset("page.css"), "\n".join(map(_asset, SCRIPTS))
-    script = f'"use strict";\n(() => {{\n{lines}}})();\n'
+    style, script = _asset("page.css"), _script()
     name = found.subject.path.name
     return Template(_asset("page.html")).substitute(
         style=style,
@@ -61,6 +60,10 @@ def in_script(data: Any) -> str:
 
 def _asset(name: str) -> str:
     return (files(__package__) / name).read_text(encoding="utf-8")
+
+
+def _script() -> str:
+    return '"use strict";\n(() => {\n' + "\n".join(map(_asset, SCRIPTS)) + "})();\n"
 
 
 def _hash(text: str) -> str:

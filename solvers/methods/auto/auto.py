@@ -16,6 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from solvers.methods.auto.annealing import Annealing
+from solvers.methods.auto.fitting import Fitting
 from solvers.methods.auto.lowest import LeastPeak
 from solvers.methods.auto.question import SearchQuestion
 from solvers.methods.auto.raising import Raising
@@ -43,7 +44,7 @@ class Auto:
     def __init__(self, problem: Problem, budget: int, limits: Limits) -> None:
         self.asked = asked = SearchQuestion(problem, budget, limits)
         self.within, self.raising, annealing = Within(asked), Raising(asked), Annealing(asked)
-        operators = EvictionWalks(asked), LeastPeak(asked), self.within, self.raising
+        operators = EvictionWalks(asked), LeastPeak(asked), Fitting(asked), self.within, self.raising
         self.scheduler = Scheduler(asked, operators, annealing)
 
     def run(self, candidates: Sequence[Sequence[int]]) -> Result:

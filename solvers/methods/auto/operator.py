@@ -27,10 +27,12 @@ Step = Callable[[Limits], Sequence[Offer]]  # the limits have a counter of their
 
 class Operator:
     """It keeps its state: a step goes on where the last one ended. `share`: of the work in any case, while it is ready.
-    `work`: what its next step takes, in moves, as far as is known. `most`: what it may take, if that is limited."""
+    `work`: what its next step takes, in moves, as far as is known. `most`: what it may take, if that is limited.
+    `limited`: whether its work is part of that to which a search is limited."""
 
     name: str
     share: float
+    limited = True
     most: int | None = None
 
     def __init__(self, asked: SearchQuestion, work: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from solvers.methods.auto.pool import OrderPool
 from solvers.orders.best import Best
@@ -12,6 +13,15 @@ from solvers.stopping import Standing, usual
 from solvers.updates import following_readers
 
 _MOVES, _PER_NODE = (2_000, 200_000), 400  # of a usual go
+
+
+class State(NamedTuple):
+    """How far a search is. `worth`: of the best order; `fitting`: the cost of the cheapest that fits where it is to
+    run."""
+
+    worth: tuple[int, int]
+    floor: float
+    fitting: int | None
 
 
 class SearchQuestion:
@@ -24,7 +34,9 @@ class SearchQuestion:
         self.enough = usual(limits.gap, limits.clock)
         self.best = Best(problem, budget, limits)
         self.pool = OrderPool(self.best)
-        self.total = max(1, sum(node.cost for node in problem.nodes))
+        self.once = sum(node.cost for node in problem.nodes)  # the cost of everything once
+        self.total = max(1, self.once)
+        self.fitting: int | None = None  # the cost of the cheapest order that was made to fit where it is to run
         self.floor: float = cost_bound(problem)  # of the cost of every schedule
         self.best.raise_bound(self.floor, "")
         self.least = peak_bound(problem)
@@ -52,6 +64,17 @@ class SearchQuestion:
 
     def raise_least(self, found: PeakBound) -> None:
         self.least = max(self.least, found, key=lambda bound: bound.peak)
+
+    def fits_at(self, cost: int) -> None:
+        self.fitting = cost if self.fitting is None else min(self.fitting, cost)
+
+    def state(self) -> State:
+        return State(self.pool.worth, self.floor, self.fitting)
+
+    def gain_since(self, before: State) -> float:
+        """What was gained of everything that a search seeks, as shares of the cost of everything once."""
+        fitting = 0 if before.fitting is None or self.fitting is None else before.fitting - self.fitting
+        return self.gain(before.worth, self.pool.worth) + (self.floor - before.floor + fitting) / self.total
 
     def gain(self, before: tuple[int, int], worth: tuple[int, int]) -> float:
         """How much less an order lacks than another, as a share of that; or how much less it costs, as a share of the

@@ -63,12 +63,11 @@ class Scheduler:
 
         chosen = min(ready, key=lambda account: account.served + account.operator.work / share(account))
         self.now = max(chosen.served, self.now)
-        worth, floor, part = self.asked.pool.worth, self.asked.floor, share(chosen)
+        before, part = self.asked.state(), share(chosen)
         spent, beside = self._run(chosen.operator)
         chosen.served += spent / part
         self.accounts[0].served += beside / share(self.accounts[0])
-        gained = self.asked.gain(worth, self.asked.pool.worth) + (self.asked.floor - floor) / self.asked.total
-        chosen.gained = _FADING * chosen.gained + gained
+        chosen.gained = _FADING * chosen.gained + self.asked.gain_since(before)
         chosen.spent = _FADING * chosen.spent + spent
         return True
 
@@ -82,11 +81,13 @@ class Scheduler:
         step = asked.best.ledger.counted(operator.name, partial(operator.begin(), limits))
         with ThreadPoolExecutor(1) as beside:
             going = beside.submit(step)
-            filled = self._fill(going, limits.clock.work, operator.work)
+            counts = operator.limited or asked.limits.clock.most is None  # else nothing would be left for the others
+            filled = self._fill(going, limits.clock.work, operator.work) if counts else 0
             offers = going.result()
         entries = [asked.pool.offer(*offer) for offer in offers]
         operator.work = max(1, limits.clock.work.spent)
-        asked.limits.clock.spend(moves=operator.work)
+        if operator.limited:
+            asked.limits.clock.spend(moves=operator.work)
         spent = operator.work
         operator.end(entries)
         return spent, filled

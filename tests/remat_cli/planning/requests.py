@@ -15,6 +15,7 @@ from remat_cli.planning.search.find import find
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate
+from solvers.placement.fitting import Fitting
 from solvers.problem import Limits, Result, Status
 from solvers.reductions.views import reduced
 from solvers.schedule import Schedule, evaluate
@@ -37,6 +38,12 @@ def candidate_for(subject: Subject, seed: int | None = None) -> Candidate:
         order = smaller.expand(random_order(smaller.problem, seed, 0.2))
     plan, outcome = evaluate(subject.problem, order)
     return Candidate(subject, Schedule(Result(Status.FEASIBLE, order), plan, outcome))
+
+
+def nothing(_: object = None) -> Fitting:
+    """Making an order fit, which comes to nothing."""
+    yield
+    return None
 
 
 def within(request: PlanRequest, budget: int) -> PlanRequest:

@@ -10,15 +10,26 @@ import pytest
 
 from remat_cli.model.sessions import DEFAULT, STRICT, Session
 from remat_cli.planning import time_plan
-from remat_cli.planning.search.repairs import lower, repair, settle, walk
+from remat_cli.planning.search.repairs import Fit, lower, repair, settle, walk
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.targets.candidate import Candidate
 from solvers.clock import limited
+from solvers.coroutines import run
 from solvers.placement import fitting
+from solvers.placement.fitting import moved_about
 from solvers.placement.later import height_of
 from solvers.placement.pattern import outputs_apart
 from solvers.schedule import evaluate
-from tests.remat_cli.planning.requests import candidate_for, request_for, within
+from tests.remat_cli.planning.requests import candidate_for, nothing, request_for, within
+
+
+def repaired_by(request: PlanRequest, candidate: Candidate) -> Candidate | None:
+    return run(repair(request, candidate, request.time.repairing()))
+
+
+def settled_by(request: PlanRequest, candidate: Candidate, fit: Fit = moved_about) -> Candidate | None:
+    return run(settle(request, candidate, request.time.repairing(), fit))
+
 
 KINDS = pytest.mark.parametrize("session", [STRICT, DEFAULT], ids=lambda kind: kind.name)
 LARGE = 1 << 40
@@ -44,7 +55,7 @@ def check(request: PlanRequest, repaired: Candidate | None, before: Candidate) -
 def test_what_fits_as_it_is_stays_as_it_is(data: Path, session: Session) -> None:
     request, candidate = placed(data / "torch_cnn.onnx", session)
     just = within(request, request.counted(candidate))
-    repaired = check(just, repair(just, candidate_for(request.subject, 0)), candidate)
+    repaired = check(just, repaired_by(just, candidate_for(request.subject, 0)), candidate)
     assert repaired.order == candidate.order
     assert repaired.schedule.result.notes == ()
 
@@ -54,7 +65,7 @@ def test_what_nothing_can_place_is_not_repaired(data: Path, session: Session) ->
     """Inputs and weights alone are more than that."""
     request, candidate = placed(data / "torch_cnn.onnx", session, None)
     tight = within(request, request.subject.problem.resident)
-    assert repair(tight, candidate_for(request.subject)) is None
+    assert repaired_by(tight, candidate_for(request.subject)) is None
     assert not tight.fits(candidate)
 
 
@@ -66,7 +77,7 @@ def test_ops_are_moved_about_where_the_block_is_too_high(data: Path) -> None:
     assert places is not None
     assert places.block > places.bound  # there is something to gain
     just = within(replace(request, method="milp-paper"), request.counted(candidate) - 64)
-    repaired = check(just, settle(just, candidate), candidate)
+    repaired = check(just, settled_by(just, candidate), candidate)
     assert Counter(repaired.order) == Counter(candidate.order)
     assert repaired.cost == candidate.cost
     assert repaired.order != candidate.order or repaired.footprint != candidate.footprint
@@ -74,8 +85,8 @@ def test_ops_are_moved_about_where_the_block_is_too_high(data: Path) -> None:
 
 def test_a_candidate_that_has_its_places_is_not_placed_again(data: Path) -> None:
     request, candidate = placed(data / "torch_cnn.onnx", STRICT)
-    assert repair(request, candidate) is candidate
-    assert repair(within(request, 1), candidate) is None
+    assert repaired_by(request, candidate) is candidate
+    assert repaired_by(within(request, 1), candidate) is None
 
 
 def test_a_lower_block_is_of_the_same_computes(data: Path) -> None:
@@ -93,14 +104,14 @@ def test_walks_make_a_plan_of_their_own(data: Path) -> None:
     request = request_for(data / "torch_cnn.onnx", LARGE, STRICT, "auto")
     whole = request.place(candidate_for(request.subject))
     less = within(request, int(0.9 * request.counted(whole)))
-    walked = check(less, walk(less, whole), whole)
+    walked = check(less, walk(less, whole, less.time.walking()), whole)
     assert walked.made_by == "evict"
     assert walked.cost >= whole.cost
 
 
 def test_a_paper_s_method_has_no_walks(data: Path) -> None:
     request, candidate = placed(data / "torch_cnn.onnx", STRICT)
-    assert walk(replace(request, method="ap-greedy"), candidate) is None
+    assert walk(replace(request, method="ap-greedy"), candidate, request.time.walking()) is None
 
 
 def test_where_work_is_limited_no_clock_ends_the_last_placement(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +125,7 @@ def test_where_work_is_limited_no_clock_ends_the_last_placement(data: Path, monk
     found = []
     for seconds in (2.0, 0.0):
         monkeypatch.setattr(time_plan, "PLACING_GRACE_SECONDS", seconds)
-        moved = settle(just, candidate)
+        moved = settled_by(just, candidate)
         assert moved is not None
         found.append(moved.order)
     assert found[0] == found[1]
@@ -128,9 +139,9 @@ def test_a_plan_for_a_default_session_leaves_room_for_what_its_model_adds(
     assert candidate.model is not None
     subject, prediction = request.subject, candidate.model.prediction
     asked: list[int] = []
-    monkeypatch.setattr(fitting, "arrange_in_pattern", lambda *_: None)
-    monkeypatch.setattr(fitting, "narrowed", lambda memory, *_: asked.append(memory.room))
-    assert settle(replace(request, method="auto"), candidate, fitting.fitted) is None
+    monkeypatch.setattr(fitting, "arrange_in_pattern", lambda *_: nothing())
+    monkeypatch.setattr(fitting, "narrowed", lambda memory, *_: nothing(asked.append(memory.room)))
+    assert settled_by(replace(request, method="auto"), candidate, fitting.fitted) is None
     own = height_of(outputs_apart(subject.problem), candidate.order)
     left = request.room - prediction.rounding - request.target.reserve(subject.problem) - asked[0]
     assert left > prediction.problem.resident  # it does add something

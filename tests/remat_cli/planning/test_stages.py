@@ -6,12 +6,12 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from threading import Event
 
 import pytest
 
 from remat_cli.model.proved import Promise
 from remat_cli.model.sessions import STRICT
+from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.kinds import TARGETS, target_of
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.search.answer import Answer, find_solver
@@ -21,13 +21,12 @@ from remat_cli.planning.search.so_far import SoFar
 from remat_cli.planning.targets.planned import PlannedTarget
 from remat_cli.plans.keeping import plan_file
 from solvers.clock import Clock, limited
+from solvers.coroutines import run
 from solvers.methods.exact.low_walks import lowest
 from solvers.problem import Limits, Problem, Progress, Result, Status
 from tests.ample import ample
 from tests.cli.running import Command
 from tests.remat_cli.planning.requests import attempted
-
-LONGEST = 60.0  # seconds that one thread waits for another
 
 
 class Hearing(SoFar):
@@ -78,7 +77,7 @@ def test_what_cannot_be_placed_is_no_plan(data: Path, remat: Command, monkeypatc
     assert not Path("cnn.plan.json").exists()
 
 
-def test_what_was_found_on_the_way_is_placed_and_kept(data: Path) -> None:
+def test_what_was_found_on_the_way_is_placed(data: Path) -> None:
     """A method that comes to nothing after it had a plan."""
 
     def forgetful(problem: Problem, budget: int, limits: Limits) -> Result:
@@ -86,18 +85,14 @@ def test_what_was_found_on_the_way_is_placed_and_kept(data: Path) -> None:
         limits.report(Progress(0.0, cost=sum(node.cost for node in problem.nodes), order=found.order))
         return Result(Status.UNKNOWN, None)
 
-    kept: list[Answer] = []
     asked = replace(question(data / "torch_unet_convt.onnx", 0.8), solver=forgetful, reorder=False)
-    asked = replace(asked, so_far=Hearing(kept.append))
     found = attempted(asked)
     assert found.found
-    for one in (found, *kept):
-        assert one.promise is not None
-        assert one.promise.arena is not None
-        assert one.placement is not None
-        assert one.promise.arena <= asked.budget
-    assert len(kept) == 1
-    assert found.overhead == kept[0].overhead
+    assert found.says(PlanNote.MET_EARLIER)
+    assert found.promise is not None
+    assert found.promise.arena is not None
+    assert found.placement is not None
+    assert found.promise.arena <= asked.budget
     assert found.schedule.outcome is not None
     beyond = found.schedule.outcome.cost - sum(node.cost for node in asked.subject.problem.nodes)
     assert not attempted(replace(asked, at_hand=beyond)).found  # no better than what is at hand
@@ -105,7 +100,7 @@ def test_what_was_found_on_the_way_is_placed_and_kept(data: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_search_that_has_time_is_not_kept_waiting_for_places(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_that_has_time_places_what_it_finds(data: Path) -> None:
     asked = question(data / "torch_unet_convt.onnx", 0.8, "auto")
     found = attempted(replace(asked, limits=Limits(Clock(600))))
     assert found.found
@@ -114,61 +109,56 @@ def test_a_search_that_has_time_is_not_kept_waiting_for_places(data: Path, monke
     assert found.promise.arena <= asked.budget
 
 
-def large_question(path: Path, keep: Callable[[Answer], None], gone_on: Event, kept: Event) -> PlanRequest:
-    """A search that reports a plan, goes on, and comes to nothing once that was kept."""
+def asking(path: Path, keep: Callable[[Answer], None], forgets: bool = True) -> PlanRequest:
+    """A search that asks for its order to be made to fit, and then may come to nothing."""
 
     def search(problem: Problem, budget: int, limits: Limits) -> Result:
         found = find_solver("evict", {})(problem, budget, limits)
-        limits.report(Progress(0.0, cost=sum(node.cost for node in problem.nodes), order=found.order))
-        gone_on.set()
-        assert kept.wait(LONGEST)
-        return Result(Status.UNKNOWN, None)
+        assert limits.fit is not None
+        assert found.order is not None
+        assert run(limits.fit(found.order, limits.clock)) is not None
+        return Result(Status.UNKNOWN, None) if forgets else found
 
-    asked = replace(question(path, 0.8), solver=search, reorder=False, so_far=Hearing(keep))
-    return replace(asked, limits=Limits(Clock(10 * LONGEST)))
+    return replace(question(path, 0.8), solver=search, reorder=False, so_far=Hearing(keep))
 
 
-def test_a_search_goes_on_while_what_it_reports_is_placed(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    gone_on, kept = Event(), Event()
-
-    def keep(_: Answer) -> None:
-        assert gone_on.wait(LONGEST)
-        kept.set()
-
-    asked = large_question(data / "torch_unet_convt.onnx", keep, gone_on, kept)
+@pytest.mark.parametrize("forgets", [True, False])
+def test_a_plan_is_told_of_as_soon_as_it_fits_and_is_not_placed_again(data: Path, forgets: bool) -> None:
+    kept: list[Answer] = []
+    asked = asking(data / "torch_unet_convt.onnx", kept.append, forgets)
     found = attempted(asked)
     assert found.found
-    assert found.promise is not None
-    assert found.promise.arena is not None
-    assert found.promise.arena <= asked.budget
+    assert len(kept) == 1
+    assert kept[0].says(PlanNote.STILL_SEARCHING)
+    for one in (found, *kept):
+        assert one.promise is not None
+        assert one.promise.arena is not None
+        assert one.promise.arena <= asked.budget
+        assert one.cost == found.cost
 
 
-def test_a_leaner_plan_is_not_replaced_by_a_cheaper_one(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_leaner_plan_is_not_replaced_by_a_cheaper_one(data: Path) -> None:
     """Where memory is to be least, the model as it is was met first, fits, and costs less than anything."""
-    kept = Event()
 
     def search(problem: Problem, budget: int, limits: Limits) -> Result:
         limits.report(Progress(0.0, order=tuple(range(len(problem.nodes)))))
-        assert kept.wait(LONGEST)
+        assert limits.fit is None
         leanest = lowest(problem, Limits(limited(moves=1000))).leanest
         assert leanest is not None
         return Result(Status.FEASIBLE, leanest.steps())
 
-    asked = replace(question(data / "torch_unet_convt.onnx", 1.5), solver=search, so_far=Hearing(lambda _: kept.set()))
-    found = attempted(replace(asked, limits=Limits(Clock(10 * LONGEST)), by_memory=True))
+    asked = replace(question(data / "torch_unet_convt.onnx", 1.5), solver=search, by_memory=True)
+    found = attempted(asked)
     assert found.schedule.outcome is not None
     assert found.schedule.outcome.peak < 0.8 * asked.subject.before().peak
 
 
-def test_what_goes_wrong_beside_a_search_is_raised(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = Event()
-
+def test_what_goes_wrong_beside_a_search_is_raised(data: Path) -> None:
     def fail(_: Answer) -> None:
-        kept.set()
         raise OSError("no space left")
 
     with pytest.raises(OSError, match="no space left"):
-        attempted(large_question(data / "torch_unet_convt.onnx", fail, Event(), kept))
+        attempted(asking(data / "torch_unet_convt.onnx", fail))
 
 
 def test_a_known_plan_for_less_is_not_outdone_by_a_dearer_one(data: Path, tmp_path: Path) -> None:

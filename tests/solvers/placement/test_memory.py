@@ -7,6 +7,7 @@ import random
 import pytest
 
 from solvers.clock import Clock
+from solvers.coroutines import run
 from solvers.placement.fitting import fitted, moved_about
 from solvers.placement.lifetimes import requests
 from solvers.placement.memory import LaterRuns, MemoryModel, PlannedBlock
@@ -58,7 +59,7 @@ def test_what_was_made_to_fit_does(model: type[MemoryModel], find: object) -> No
         problem = scaled(seed)
         order = random_order(random.Random(seed), problem, 4)
         memory = model(problem, int(0.97 * witnessed(model(problem, 0), order)))
-        found = find(memory, order, seed, Clock())  # type: ignore[operator]
+        found = run(find(memory, order, seed, Clock()))  # type: ignore[operator]
         if found is not None:
             assert witnessed(memory, found) <= memory.room
             made += 1

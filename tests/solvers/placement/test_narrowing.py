@@ -8,6 +8,7 @@ from pathlib import Path
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.targets.target import in_units
 from solvers.clock import Clock, limited
+from solvers.coroutines import run
 from solvers.placement.largest import largest_first
 from solvers.placement.lifetimes import ALIGNMENT, requests
 from solvers.placement.memory import LaterRuns, PlannedBlock
@@ -26,7 +27,7 @@ def test_an_order_that_had_no_places_is_changed_until_it_has(data: Path) -> None
     room, order = int(0.98 * (stored["budget"] - problem.resident)), stored["order"]
     before = simulate(problem, lower(problem, order))
     assert before.peak - problem.resident > room
-    found = narrowed(PlannedBlock(problem, room), order, 0, limited(moves=800_000))
+    found = run(narrowed(PlannedBlock(problem, room), order, 0, limited(moves=800_000)))
     assert found is not None
     plan = lower(problem, found)
     after = simulate(problem, plan)
@@ -36,7 +37,7 @@ def test_an_order_that_had_no_places_is_changed_until_it_has(data: Path) -> None
     packing = pack(lifetimes, room=room)
     assert packing.height <= room
     check(lifetimes, packing, ALIGNMENT)
-    assert found == narrowed(PlannedBlock(problem, room), order, 0, limited(moves=800_000))
+    assert found == run(narrowed(PlannedBlock(problem, room), order, 0, limited(moves=800_000)))
 
 
 def test_ops_moved_about_have_places_in_what_is_live_at_once(data: Path) -> None:
@@ -47,7 +48,7 @@ def test_ops_moved_about_have_places_in_what_is_live_at_once(data: Path) -> None
     before = simulate(problem, plan)
     room = before.peak - problem.resident
     assert pack(requests(problem, plan).lifetimes, effort=0).height > 1.01 * room
-    found = narrowed(PlannedBlock(problem, room), order, 0, limited(moves=10_000_000))
+    found = run(narrowed(PlannedBlock(problem, room), order, 0, limited(moves=10_000_000)))
     assert found is not None
     moved = lower(problem, found)
     assert simulate(problem, moved).cost == before.cost
@@ -61,12 +62,12 @@ def test_an_order_that_has_its_places_stays_as_it_is(data: Path) -> None:
     problem = in_units(load_subject(data / "placing" / "mixer.problem.json", None, {}).problem, ALIGNMENT)
     order = range(len(problem.nodes))
     room = largest_first(requests(problem, lower(problem, order)).lifetimes).block
-    assert narrowed(PlannedBlock(problem, room), order, 0, Clock()) == tuple(order)
+    assert run(narrowed(PlannedBlock(problem, room), order, 0, Clock())) == tuple(order)
 
 
 def test_where_there_is_no_room_at_all_nothing_is_found(data: Path) -> None:
     problem = in_units(load_subject(data / "placing" / "mixer.problem.json", None, {}).problem, ALIGNMENT)
-    assert narrowed(PlannedBlock(problem, ALIGNMENT), range(len(problem.nodes)), 0, limited(moves=400_000)) is None
+    assert run(narrowed(PlannedBlock(problem, ALIGNMENT), range(len(problem.nodes)), 0, limited(moves=400_000))) is None
 
 
 def test_an_order_whose_later_runs_hold_too_much_is_changed_until_they_do_not(data: Path) -> None:
@@ -75,7 +76,7 @@ def test_an_order_whose_later_runs_hold_too_much_is_changed_until_they_do_not(da
     order = json.loads((data / "placing" / "mixer.order.json").read_text())["order"]
     before = lower(problem, order)
     room = int(0.98 * held_later(requests(problem, before)))
-    found = narrowed(LaterRuns(problem, room), order, 0, limited(moves=600_000))
+    found = run(narrowed(LaterRuns(problem, room), order, 0, limited(moves=600_000)))
     assert found is not None
     plan = lower(problem, found)
     assert held_later(requests(problem, plan)) <= room

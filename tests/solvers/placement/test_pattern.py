@@ -10,6 +10,7 @@ import pytest
 
 from solvers.annealing.cooling import Kept
 from solvers.clock import Clock
+from solvers.coroutines import run
 from solvers.placement.arranging import arrange_in_pattern
 from solvers.placement.later import above_of, height_of
 from solvers.placement.lifetimes import requests
@@ -61,7 +62,7 @@ def test_orders_are_arranged_until_later_runs_keep_to_the_room() -> None:
         problem = freeing(seed)
         order = random_order(random.Random(seed), problem, 4)
         room = int(0.95 * held_later(requests(problem, lower(problem, order))))
-        found = arrange_in_pattern(problem, order, room, seed, Clock())
+        found = run(arrange_in_pattern(problem, order, room, seed, Clock()))
         if found is not None:
             plan, _ = evaluate(problem, found)
             assert held_later(requests(problem, plan)) <= room
@@ -75,7 +76,7 @@ def test_where_ops_are_only_moved_nothing_more_is_repeated() -> None:
         problem = freeing(seed)
         order = random_order(random.Random(seed), problem, 4)
         room = int(0.97 * held_later(requests(problem, lower(problem, order))))
-        found = arrange_in_pattern(problem, order, room, seed, Clock(), Kept.REPEATS)
+        found = run(arrange_in_pattern(problem, order, room, seed, Clock(), Kept.REPEATS))
         if found is not None:
             assert Counter(found) <= Counter(order)
             moved += 1

@@ -12,6 +12,7 @@ import pytest
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.targets.target import in_units
 from solvers.clock import Clock
+from solvers.coroutines import run
 from solvers.placement.fitting import moved_about
 from solvers.placement.lifetimes import ALIGNMENT, requests
 from solvers.placement.memory import PlannedBlock
@@ -41,10 +42,10 @@ def test_an_order_that_had_no_places_is_moved_about_until_it_has(data: Path) -> 
     stored = json.loads((data / "placing" / "mixer.order.json").read_text())
     room, order = stored["budget"] - problem.resident, stored["order"]
     assert pack(requests(problem, lower(problem, order)).lifetimes, effort=0, room=room).height > room
-    found = moved_about(PlannedBlock(problem, room), order, 0, Clock())
+    found = run(moved_about(PlannedBlock(problem, room), order, 0, Clock()))
     assert found is not None
     assert Counter(found) == Counter(order)
-    assert found == moved_about(PlannedBlock(problem, room), order, 0, Clock())
+    assert found == run(moved_about(PlannedBlock(problem, room), order, 0, Clock()))
     plan = lower(problem, found)
     lifetimes = requests(problem, plan).lifetimes
     packing = pack(lifetimes, room=room)

@@ -1,0 +1,135 @@
+"""What a search hears of its orders from the session that they are for: which fit there, or what they led to that does.
+
+A search that can go on beside that asks for it while it lasts (`Limits.fit`). Of any other the newest order is made to
+fit at its end. Orders of a problem without a model fit as they are: each is told of at once.
+
+Invariant: the best plan that fits was told of as soon as it was known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import replace
+from functools import partial
+
+from remat_cli.notes.kinds import PlanNote
+from remat_cli.planning.search.answer import Answer
+from remat_cli.planning.search.attempt import Attempt
+from remat_cli.planning.search.checking import tell
+from remat_cli.planning.search.repairs import Repairing, repair, walk
+from remat_cli.planning.search.request import PlanRequest
+from remat_cli.planning.subjects.subject import Subject
+from remat_cli.planning.targets.candidate import Candidate
+from remat_cli.planning.time_plan import ORDER_SHARE
+from solvers.clock import Clock
+from solvers.coroutines import follow, run
+from solvers.notes import Note
+from solvers.problem import Limits, Progress, Result, Status
+from solvers.schedule import Schedule, evaluate
+
+
+class Fitted:
+    """`best`: the cheapest plan that fits so far. `newest`: the last order that a search reported. `tried`: the last
+    that was to be made to fit beside a search, and the work on that."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        self.attempt, self.request = attempt, attempt.searched
+        self.best: Candidate | None = None
+        self.newest: Candidate | None = None
+        self.tried: tuple[Candidate, Repairing, Clock] | None = None
+        self.planned = False  # the search that goes on knows a plan
+
+    @property
+    def asks(self) -> bool:
+        """Whether a search asks which plans fit: only where it makes cost least, and any method's plan may answer."""
+        request = self.request
+        return request.subject.graph is not None and request.may_walk and not request.by_memory
+
+    def told(self, subject: Subject, limits: Limits) -> Limits:
+        """The limits of a search in that subject, so that it tells and asks here."""
+        self.planned = False
+        return replace(
+            limits, report=partial(self.hear, subject), fit=partial(self.fit, subject) if self.asks else None
+        )
+
+    def within(self, early: Limits) -> Limits:
+        """The limits of a search, which leaves more to what comes after it while no plan fits."""
+        if not self.asks:
+            return early
+        limits = self.request.time.fitting()
+        return replace(limits, clock=limits.clock.until(lambda: self.best is None and early.clock.over()))
+
+    def hurried(self, limits: Limits) -> Limits:
+        """The same limits, but the search ends at half the time unless a plan is known by then."""
+        clock = limits.clock.share(ORDER_SHARE)
+        return replace(limits, clock=limits.clock.until(lambda: not self.planned and clock.over()))
+
+    def hear(self, subject: Subject, progress: Progress) -> None:
+        """Hear what a search in that subject says."""
+        self.planned = self.planned or progress.cost is not None
+        self.request.limits.report(progress)
+        if progress.order is None:
+            return
+        self.request.so_far.order = subject, progress
+        candidate = candidate_so_far(replace(self.request, subject=subject), progress)
+        self.newest = candidate if self._is_worth(candidate) else self.newest
+        if candidate is not None and subject.graph is None:
+            self._tell(candidate)
+
+    def fit(
+        self, subject: Subject, order: tuple[int, ...], clock: Clock
+    ) -> Generator[None, None, tuple[int, ...] | None]:
+        """The order made to fit, or in place of the first one that walks find. One that is no better than what is at
+        hand is not tried."""
+        request, first = replace(self.request, subject=subject), self.tried is None
+        candidate = candidate_so_far(request, Progress(0.0, order=order))
+        if candidate is None or not self._is_worth(candidate):
+            return None
+        limits = request.limits.silent()
+        clock = replace(limits.clock.timed(), work=clock.work, most=clock.most)  # it may go on after the search
+        repairing = repair(request, candidate, clock)
+        self.tried = candidate, repairing, clock
+        other = yield from follow(repairing)
+        if other is None and first:
+            other = walk(request, candidate, clock.timed())  # of the work, repairs may have left none
+        if other is None:
+            return None
+        if self.best is None or other.cost < self.best.cost:
+            self.best = other
+            self._tell(other)
+        return other.order
+
+    def finish(self, found: Answer) -> Candidate | None:
+        """What the search found, made to fit: from where that was left, if it was begun. What was tried in vain for as
+        long as it takes is not tried again."""
+        with self.request.so_far.times.part("placing"):
+            if self.tried is not None and self.tried[0].plan == found.schedule.plan:
+                _, repairing, clock = self.tried
+                other = run(repairing)
+                if other is not None or not clock.over():
+                    return other
+            return run(repair(self.request, found.candidate, self.request.time.repairing()))
+
+    def _is_worth(self, candidate: Candidate | None) -> bool:
+        """Whether it costs less than what is at hand."""
+        most = self.request.at_hand
+        return candidate is not None and (most is None or beyond(candidate) < most)
+
+    def _tell(self, candidate: Candidate) -> None:
+        noted = candidate.noted(Note(PlanNote.STILL_SEARCHING))
+        tell(self.attempt, self.request.answer_of(noted, self.request.limits.clock.elapsed(), cut=True))
+
+
+def beyond(plan: Candidate) -> int:
+    """What it costs more than each op once."""
+    return plan.cost - sum(node.cost for node in plan.subject.problem.nodes)
+
+
+def candidate_so_far(request: PlanRequest, progress: Progress) -> Candidate | None:
+    """The search's order so far as a candidate, if its live bytes are within the budget."""
+    if progress.order is None:
+        return None
+    plan, outcome = evaluate(request.subject.problem, progress.order)
+    if outcome.peak > request.room:
+        return None
+    return Candidate(request.subject, Schedule(Result(Status.FEASIBLE, progress.order, progress.bound), plan, outcome))

@@ -1,0 +1,71 @@
+"""The best order is made to fit where it is to run, while the search for better ones goes on.
+
+Invariant: what it costs by itself never keeps an order from the pool; each order is tried once, and a far cheaper one
+that comes meanwhile is tried instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+
+import numpy as np
+
+from solvers.clock import WRITTEN_MOVES, Clock
+from solvers.methods.auto.operator import Offer, Operator, Step
+from solvers.methods.auto.pool import Contender
+from solvers.methods.auto.question import SearchQuestion
+from solvers.orders.best import Weighed
+from solvers.problem import Limits
+
+_FAR_CHEAPER = 0.5  # of what the order that is tried costs beyond each node once: giving up halves what is to be gained
+_FIRST, _LATER = 1.0, 0.3  # shares, until an order fits and from then on
+_LEAST = 1_000_000  # moves that one order may take; later ones as many as the search took before
+
+
+class Fitting(Operator):
+    name, share = "fitting", _FIRST
+    limited = False  # it comes in large steps, and would leave nothing for the search
+
+    def __init__(self, asked: SearchQuestion) -> None:
+        super().__init__(asked, WRITTEN_MOVES * len(asked.given))
+        self.tried: Weighed | None = None
+        self.going: Generator[None, None, tuple[int, ...] | None] | None = None
+        self.clock: Clock = asked.limits.clock
+
+    def ready(self) -> bool:
+        known, asked = self.asked.best.fitting, self.asked
+        if asked.limits.fit is None or known is None:
+            return False
+        return self.going is not None or self._is_worth(known)
+
+    def _is_worth(self, known: Weighed, share: float = 1.0) -> bool:
+        """Whether it costs less than that share of what the order does that was tried last, and than what fits."""
+        fitting, once = self.asked.fitting, self.asked.once
+        cheaper = self.tried is None or known.cost - once < share * (self.tried.cost - once)
+        return cheaper and (fitting is None or known.cost < fitting)
+
+    def begin(self) -> Step:
+        asked, known = self.asked, self.asked.best.fitting
+        assert known is not None
+        assert asked.limits.fit is not None
+        if self.going is None or self._is_worth(known, _FAR_CHEAPER):
+            self.tried = known
+            self.clock = asked.aside(max(_LEAST, asked.limits.clock.work.spent)).clock
+            self.going = asked.limits.fit(known.steps(), self.clock)
+        going = self.going
+
+        def step(limits: Limits) -> list[Offer]:
+            self.clock.work.whole = limits.clock.work
+            try:
+                next(going)
+            except StopIteration as ended:
+                self.going = None
+                return [] if ended.value is None else [Offer(np.array(ended.value, np.int64), self.name)]
+            return []
+
+        return step
+
+    def end(self, entries: Sequence[Contender | None]) -> None:
+        for entry in filter(None, entries):
+            self.asked.fits_at(entry.cost)
+            self.share = _LATER
