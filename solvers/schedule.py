@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from solvers.clock import Clock
 from solvers.faults import sound
 from solvers.notes import Note, SolverNote
+from solvers.orders.best import Best
 from solvers.plan import Plan, lower
 from solvers.problem import Fit, Limits, Problem, Progress, Result, Solver, Status
 from solvers.reductions.views import Contraction, reduced
@@ -46,11 +47,11 @@ def schedule(
     """Ask `solver` for an order of `problem` within `budget` bytes, and hold it to that."""
     smaller = reduce(sound(problem, "the problem asked"))
     sound(smaller.problem, "the reduced problem")
-    updating = any(node.updates for node in problem.nodes)
+    whole = Best(problem, budget, limits) if any(node.updates for node in problem.nodes) else None
 
     def report(progress: Progress) -> None:
         order = None if progress.order is None else smaller.expand(progress.order)
-        if updating and order is not None and evaluate(problem, order)[1].peak > budget:
+        if whole is not None and order is not None and not whole.fits(whole.weigh(order)):
             return  # its updates have to wait for longer than it can hold what they read
         limits.report(
             replace(

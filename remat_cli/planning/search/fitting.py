@@ -35,7 +35,7 @@ class Fitted:
     def __init__(self, attempt: Attempt) -> None:
         self.attempt, self.request = attempt, attempt.searched
         self.best: Candidate | None = None
-        self.newest: Candidate | None = None
+        self.newest: tuple[Subject, Progress] | None = None
         self.tried: tuple[Candidate, Repairing, Clock] | None = None
         self.planned = False  # the search that goes on knows a plan
 
@@ -70,11 +70,18 @@ class Fitted:
         self.request.limits.report(progress)
         if progress.order is None:
             return
-        self.request.so_far.order = subject, progress
-        candidate = candidate_so_far(replace(self.request, subject=subject), progress)
-        self.newest = candidate if self._is_worth(candidate) else self.newest
-        if candidate is not None and subject.graph is None:
+        self.newest = self.request.so_far.order = subject, progress
+        if subject.graph is None and (candidate := self.last()) is not None:
             self._tell(candidate)
+
+    def last(self) -> Candidate | None:
+        """The newest order, if its live bytes are within the budget and it costs less than what is at hand. That takes
+        long to say of a large graph."""
+        if self.newest is None:
+            return None
+        subject, progress = self.newest
+        candidate = candidate_so_far(replace(self.request, subject=subject), progress)
+        return candidate if self._is_worth(candidate) else None
 
     def fit(
         self, subject: Subject, order: tuple[int, ...], clock: Clock
@@ -100,15 +107,19 @@ class Fitted:
         return other.order
 
     def finish(self, found: Answer) -> Candidate | None:
-        """What the search found, made to fit: from where that was left, if it was begun. What was tried in vain for as
-        long as it takes is not tried again."""
+        """What the search found, made to fit. What was tried in vain for as long as it takes is not tried again. Work
+        on another order that was begun goes on first, where it saves more of what the best plan costs than is left."""
         with self.request.so_far.times.part("placing"):
-            if self.tried is not None and self.tried[0].plan == found.schedule.plan:
-                _, repairing, clock = self.tried
-                other = run(repairing)
-                if other is not None or not clock.over():
-                    return other
-            return run(repair(self.request, found.candidate, self.request.time.repairing()))
+            begun = None
+            if self.tried is not None:
+                candidate, repairing, clock = self.tried
+                same = candidate.plan == found.schedule.plan
+                if same or self.best is None or candidate.cost - found.cost < self.best.cost - candidate.cost:
+                    begun = run(repairing)
+                if same and (begun is not None or not clock.over()):
+                    return begun
+            other = run(repair(self.request, found.candidate, self.request.time.repairing()))
+            return min(filter(None, (begun, other)), key=lambda one: one.cost, default=None)
 
     def _is_worth(self, candidate: Candidate | None) -> bool:
         """Whether it costs less than what is at hand."""

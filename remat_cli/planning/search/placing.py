@@ -63,8 +63,8 @@ def _cheapest_alternative(request: PlanRequest, first: Answer, fitted: Fitted) -
     less memory is taken before one that was met on the way, and that before a walk."""
     fitting: list[tuple[int, int, Candidate]] = []
     met = fitted.best
-    if met is None and not first.found and fitted.newest is not None:
-        met = run(repair(request, fitted.newest, request.time.repairing()))
+    if met is None and not first.found and (last := fitted.last()) is not None:
+        met = run(repair(request, last, request.time.repairing()))
     if met is not None:
         fitting.append((met.cost, 1, met.noted(Note(PlanNote.MET_EARLIER))))
     elif first.found and (walked := walk(request, first.candidate, request.time.walking())):

@@ -18,8 +18,8 @@ from solvers.orders.best import Weighed
 from solvers.problem import Limits
 
 _FAR_CHEAPER = 0.5  # of what the order that is tried costs beyond each node once: giving up halves what is to be gained
-_FIRST, _LATER = 1.0, 0.3  # shares, until an order fits and from then on
-_LEAST = 1_000_000  # moves that one order may take; later ones as many as the search took before
+_FIRST, _LATER = 1.0, 0.5  # shares, until an order fits and from then on
+_PER_NODE = 1_000  # moves that one order may take, at least; later ones as many as the search took before
 
 
 class Fitting(Operator):
@@ -50,7 +50,7 @@ class Fitting(Operator):
         assert asked.limits.fit is not None
         if self.going is None or self._is_worth(known, _FAR_CHEAPER):
             self.tried = known
-            self.clock = asked.aside(max(_LEAST, asked.limits.clock.work.spent)).clock
+            self.clock = asked.aside(max(_PER_NODE * len(asked.given), asked.limits.clock.work.spent)).clock
             self.going = asked.limits.fit(known.steps(), self.clock)
         going = self.going
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import replace
+from inspect import GEN_CLOSED, getgeneratorstate
 from pathlib import Path
 
 import pytest
@@ -72,8 +73,8 @@ def test_what_was_tried_in_vain_is_not_tried_again(asked: PlanRequest, monkeypat
     assert tried == [plan, other]
 
 
-def test_what_was_begun_goes_on_at_the_end_of_the_search(asked: PlanRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    here, plan = Fitted(alone(asked)), dearer(asked)
+def slow(monkeypatch: pytest.MonkeyPatch) -> list[Candidate]:
+    """Making an order fit takes three steps; what was begun."""
     begun: list[Candidate] = []
 
     def slowly(request: PlanRequest, candidate: Candidate, _: Clock) -> Repairing:
@@ -83,11 +84,32 @@ def test_what_was_begun_goes_on_at_the_end_of_the_search(asked: PlanRequest, mon
         return request.place(candidate)
 
     monkeypatch.setattr(fitting, "repair", slowly)
+    return begun
+
+
+def test_what_was_begun_goes_on_at_the_end_of_the_search(asked: PlanRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    here, plan, begun = Fitted(alone(asked)), dearer(asked), slow(monkeypatch)
     next(made_to_fit(here, plan))  # and whoever searched is gone, with all that it held
     found = here.finish(answer_of(asked, plan))
     assert found is not None
     assert found.plan == plan.plan
     assert begun == [plan]
+
+
+def test_another_order_that_was_begun_goes_on_where_that_saves_more_than_is_left(
+    asked: PlanRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan, cheap = dearer(asked), candidate_for(asked.subject)
+    for best, goes_on in ((None, True), (cheap, False)):
+        here, begun = Fitted(alone(asked)), slow(monkeypatch)
+        here.best = best
+        next(made_to_fit(here, plan))
+        found = here.finish(answer_of(asked, cheap))
+        assert begun == [plan, cheap]
+        assert found is not None
+        assert found.plan == cheap.plan
+        assert here.tried is not None
+        assert (getgeneratorstate(here.tried[1]) == GEN_CLOSED) == goes_on
 
 
 def test_what_an_interrupt_cut_off_is_tried_again(asked: PlanRequest, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +150,7 @@ def test_what_a_known_plan_is_better_than_is_not_placed(asked: PlanRequest, shar
     plan = dearer(asked)
     here = Fitted(alone(replace(asked, at_hand=int(share * beyond(plan)))))
     here.hear(asked.subject, Progress(0.0, order=plan.order))
-    assert (here.newest is not None) == (share > 1)
+    assert (here.last() is not None) == (share > 1)
     run(made_to_fit(here, plan))
     assert (here.best is not None) == (share > 1)
 
