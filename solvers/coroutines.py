@@ -10,12 +10,14 @@ Found = TypeVar("Found")
 
 def run(work: Generator[None, None, Found]) -> Found:
     """What the work comes to, all of it done at once."""
-    while True:
-        try:
-            next(work)
-        except StopIteration as ended:
-            found: Found = ended.value
-            return found
+    found: list[Found] = []
+
+    def ended() -> Generator[None, None, None]:
+        found.append((yield from work))
+
+    for _ in ended():
+        pass
+    return found[0]
 
 
 def follow(work: Generator[None, None, Found]) -> Generator[None, None, Found]:
