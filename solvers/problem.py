@@ -5,7 +5,7 @@ Invariant: a Problem in which `faults` finds nothing can be scheduled by running
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Container, Generator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Annotated
@@ -103,6 +103,17 @@ class Problem:
             for value in node.writes:
                 writer[value] = index
         return writer
+
+    def makers(self, wanted: Iterable[Value], there: Container[Value], writer: Sequence[int]) -> set[int]:
+        """The nodes that must run before the wanted values are all there, if some are already."""
+        found: set[int] = set()
+        waiting = [value for value in wanted if value not in there]
+        while waiting:
+            index = writer[waiting.pop()]
+            if index not in found:
+                found.add(index)
+                waiting += [value for value in self.nodes[index].reads if value not in there]
+        return found
 
     def waits(self) -> dict[int, frozenset[int]]:
         """For each node that updates inputs: the others that read them as they were, by themselves or through views.

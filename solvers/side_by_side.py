@@ -9,12 +9,11 @@ found.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 Answer = TypeVar("Answer")
-Item = TypeVar("Item")
 
 
 def processors() -> int:
@@ -29,9 +28,3 @@ def side_by_side(calls: Sequence[Callable[[], Answer]], taken: int = 0) -> list[
         return [call() for call in calls]
     with ThreadPoolExecutor(many) as threads:
         return list(threads.map(lambda call: call(), calls))
-
-
-def in_lots(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
-    """So many at a time, until none is left."""
-    for begin in range(0, len(items), size):
-        yield items[begin : begin + size]

@@ -1,6 +1,6 @@
-// The block of `pattern`: what of an order's requests lies above the room that later runs have.
+// The block of `pattern`, compiled: what of an order's requests lies above the room that later runs have.
 //
-// Invariant: nothing lies above it exactly where `pattern.held_later` of the order's plan is within the room.
+// Invariant: nothing lies above it exactly where `held_later` is within the room.
 #pragma once
 
 #include "solvers/orders/measure.hpp"
@@ -89,7 +89,7 @@ inline i64 above(const Arrays& arrays, Order order, i64 room) {
     return inside >= 0 || over ? over : -inside;
 }
 
-// What later runs hold of an order: `pattern.held_later` of its plan.
+// What later runs hold of an order: the block, and the most that is requested beside it at once.
 inline i64 held_later(const Arrays& arrays, Order order) {
     const Blocks blocks = orders::blocks_of(arrays, order);
     if (!blocks.legal()) return ILLEGAL;

@@ -1,4 +1,4 @@
-"""Converts a plan to the allocations that the strict session makes for it, one after the other.
+"""The allocations that the strict session makes for an order, one after the other.
 
 Invariant: the k-th lifetime is the k-th request that the runtime makes of its allocator, with its bytes. A value that
 shares memory or is empty makes no request. Time is counted in requests, so a lifetime's `start` is its own number.
@@ -14,8 +14,7 @@ import numpy as np
 
 from solvers._loops import blocks_taken
 from solvers.orders.arrays import Arrays, Ints, arrays_of, rows
-from solvers.plan import Allocate, Compute, Deallocate, Plan
-from solvers.problem import Node, Problem
+from solvers.problem import Problem
 from solvers.updates import HeldUpdates
 
 ALIGNMENT = 64  # in bytes: the alignment that kernels expect of a tensor
@@ -30,15 +29,6 @@ class Lifetime:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Requests:
-    """`outputs`: the numbers of the requests that the caller receives; `scratch`: the numbers of workspace requests."""
-
-    lifetimes: tuple[Lifetime, ...]
-    outputs: tuple[int, ...]
-    scratch: tuple[int, ...] = ()
-
-
 class Columns(NamedTuple):
     """Lifetimes as columns: the k-th is in the k-th row of each."""
 
@@ -48,6 +38,9 @@ class Columns(NamedTuple):
 
     def of(self, rows: Ints) -> Columns:
         return Columns(*(column[rows] for column in self))
+
+    def lifetimes(self) -> tuple[Lifetime, ...]:
+        return tuple(Lifetime(*row) for row in zip(*(column.tolist() for column in self), strict=True))
 
     def real(self) -> Ints:
         """The rows of those that take room."""
@@ -60,7 +53,7 @@ def columns(lifetimes: Sequence[Lifetime]) -> Columns:
 
 
 class Requested:
-    """The requests of many orders of one problem: those of each order's plan, without the plan."""
+    """The requests of many orders of one problem."""
 
     def __init__(self, problem: Problem) -> None:
         self.arrays: Arrays = arrays_of(problem)
@@ -92,71 +85,3 @@ def _of_steps(at: Ints, items: Ints, steps: Ints) -> tuple[Ints, Ints]:
     step = np.repeat(np.arange(len(steps)), count)
     place = np.arange(len(step)) - np.repeat(np.cumsum(count) - count, count)
     return step, items[at[steps[step]] + place]
-
-
-def requests(problem: Problem, plan: Plan) -> Requests:
-    """The plan's requests to an allocator, with workspace in its separate blocks."""
-    book = _Book()
-    wanted = set(problem.outputs)
-    newest: dict[int, int] = {}  # output -> the register of its newest copy
-    waiting: list[Allocate] = []  # allocations for the next compute
-    for statement in plan.statements:
-        match statement:
-            case Allocate():
-                book.hold(statement)
-                waiting.append(statement)
-            case Compute(node):
-                _run(book, problem.nodes[node], waiting)
-                newest |= {asked.value: asked.register for asked in waiting if asked.value in wanted}
-                waiting = []
-            case Deallocate(register):
-                book.release(register)
-    outputs = tuple(sorted({book.number[r] for r in newest.values() if r in book.number}))
-    return Requests(book.closed(), outputs, tuple(book.scratch))
-
-
-def _run(book: _Book, node: Node, waiting: Sequence[Allocate]) -> None:
-    """Request the workspace of a node, for as long as it runs; blocks come before the writes where the node says so."""
-    scratch = [book.take(size) for size in node.early]
-    for asked in waiting:
-        if asked.bytes:
-            book.number[asked.register] = book.take(asked.bytes)
-    if node.workspace and not node.early:
-        scratch.append(book.take(node.workspace))
-    for number in scratch:
-        book.end(number)
-    book.scratch += scratch
-
-
-class _Book:
-    """The requests so far; a block is a register with memory of its own, held by all the registers in it."""
-
-    def __init__(self) -> None:
-        self.sizes: list[int] = []
-        self.ends: dict[int, int] = {}
-        self.block: dict[int, int] = {}
-        self.holders: dict[int, int] = {}
-        self.number: dict[int, int] = {}  # block -> its request
-        self.scratch: list[int] = []
-
-    def hold(self, asked: Allocate) -> None:
-        owner = asked.register if asked.shares is None else self.block[asked.shares]
-        self.block[asked.register] = owner
-        self.holders[owner] = self.holders.get(owner, 0) + 1
-
-    def take(self, size: int) -> int:
-        self.sizes.append(size)
-        return len(self.sizes) - 1
-
-    def end(self, number: int) -> None:
-        self.ends[number] = len(self.sizes)
-
-    def release(self, register: int) -> None:
-        owner = self.block.pop(register)
-        self.holders[owner] -= 1
-        if not self.holders[owner] and owner in self.number:
-            self.end(self.number[owner])
-
-    def closed(self) -> tuple[Lifetime, ...]:
-        last = len(self.sizes)
-        return tuple(Lifetime(k, self.ends.get(k, last), size) for k, size in enumerate(self.sizes))

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from solvers.placement.chunks import rounded
-from solvers.placement.lifetimes import Requests
 from solvers.problem import Problem
 
 Held = tuple[int, int, int]  # the first moment, the moment after the last, and the bytes; moments only count
@@ -50,14 +49,6 @@ def _best(live: Sequence[tuple[int, int]], size: int) -> tuple[int, int]:
                 break
         reached = end
     return place, address
-
-
-def held_later(asked: Requests) -> int:
-    """The peak of later runs, for requests in the order of the plan."""
-    apart = {*asked.outputs, *asked.scratch}
-    lives = [(life.start, life.end, life.bytes) for life in asked.lifetimes]
-    block = block_of(life for number, life in enumerate(lives) if number not in apart)
-    return block + most_at_once(lives[number] for number in sorted(apart))
 
 
 def most_at_once(lifetimes: Iterable[Held]) -> int:

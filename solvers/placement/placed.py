@@ -13,17 +13,8 @@ from heapq import heappop, heappush
 
 from solvers.clock import Clock
 from solvers.placement.largest import Placement
-from solvers.placement.lifetimes import ALIGNMENT, Lifetime, requests
+from solvers.placement.lifetimes import ALIGNMENT, Lifetime
 from solvers.placement.packing import EFFORT, pack
-from solvers.plan import Plan
-from solvers.problem import Problem
-
-
-def placement_of(
-    problem: Problem, plan: Plan, clock: Clock | None = None, effort: int = EFFORT, room: int = 0
-) -> Placement:
-    """The placement of a plan; inputs and weights lie outside of the block. `room`: a block as good as the smallest."""
-    return placement(requests(problem, plan).lifetimes, clock, effort, room)
 
 
 def placement(

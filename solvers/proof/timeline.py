@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 
 from solvers.problem import Problem
@@ -41,7 +42,10 @@ def timeline(ended: Problem, order: Sequence[int], pivots: Sequence[int]) -> Piv
         if len(set(named)) < len(named) or not all(0 <= node < count for node in named):
             raise Unproved(f"'{said}' names a node twice, or one that does not exist")
     before, after = _precedence(ended, order)
-    sequence = _sorted(before, after)
+    try:
+        sequence = list(TopologicalSorter(dict(enumerate(before))).static_order())
+    except CycleError as error:
+        raise Unproved("no schedule first computes the nodes in the order given") from error
     place = {pivot: group for group, pivot in enumerate(pivots)}
     low, high = [0] * (count + 1), [len(pivots)] * (count + 1)
     for node in sequence:
@@ -66,20 +70,3 @@ def _precedence(ended: Problem, order: Sequence[int]) -> tuple[list[set[int]], l
         for source in sources:
             after[source].add(node)
     return before, after
-
-
-def _sorted(before: Sequence[set[int]], after: Sequence[set[int]]) -> list[int]:
-    """An order in which all nodes could run."""
-    waiting = [len(sources) for sources in before]
-    ready = [node for node, count in enumerate(waiting) if not count]
-    found: list[int] = []
-    while ready:
-        node = ready.pop()
-        found.append(node)
-        for other in after[node]:
-            waiting[other] -= 1
-            if not waiting[other]:
-                ready.append(other)
-    if len(found) < len(before):
-        raise Unproved("no schedule first computes the nodes in the order given")
-    return found

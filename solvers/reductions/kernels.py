@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from heapq import heapify, heappop, heappush
+from graphlib import CycleError, TopologicalSorter
+from heapq import heappop, heappush
 
 from solvers.problem import Kind, Node, Problem
 from solvers.reductions.contraction import Contraction
@@ -100,26 +101,24 @@ def _in_order(problem: Problem, kernels: list[list[int]]) -> list[list[int]]:
     """
     kernel_of = {index: place for place, kernel in enumerate(kernels) for index in kernel}
     writer = problem.writers()
-    before = [
-        {kernel_of[writer[value]] for index in kernel for value in problem.nodes[index].reads} - {place}
+    before = {
+        place: {kernel_of[writer[value]] for index in kernel for value in problem.nodes[index].reads} - {place}
         for place, kernel in enumerate(kernels)
-    ]
-    after: list[list[int]] = [[] for _ in kernels]
-    for place, sources in enumerate(before):
-        for source in sources:
-            after[source].append(place)
-    waiting = [len(sources) for sources in before]
-    ready = [(kernel[-1], place) for place, kernel in enumerate(kernels) if not waiting[place]]
-    heapify(ready)
+    }
+    waiting = TopologicalSorter(before)
+    try:
+        waiting.prepare()
+    except CycleError:
+        return [[index] for index in range(len(problem.nodes))]
+    ready: list[tuple[int, int]] = []
     found = []
-    while ready:
+    while waiting.is_active():
+        for place in waiting.get_ready():
+            heappush(ready, (kernels[place][-1], place))
         _, place = heappop(ready)
         found.append(kernels[place])
-        for reader in after[place]:
-            waiting[reader] -= 1
-            if not waiting[reader]:
-                heappush(ready, (kernels[reader][-1], reader))
-    return found if len(found) == len(kernels) else [[index] for index in range(len(problem.nodes))]
+        waiting.done(place)
+    return found
 
 
 def _inside(problem: Problem, kernel: Sequence[int], readers: list[list[int]]) -> set[int]:

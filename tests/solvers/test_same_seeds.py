@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from remat_cli.formats import problemfile
+from solvers._loops import above
 from solvers.annealing.cooling import Kept
 from solvers.annealing.local import LocalSearch
 from solvers.annealing.reordering import reorder
@@ -34,12 +35,11 @@ from solvers.orders.evict import RULES, Evictor, Rule
 from solvers.orders.measure import measure, memory_of, trim
 from solvers.orders.traces import cheapest
 from solvers.placement.arranging import arrange_in_pattern
-from solvers.placement.later import above_of
-from solvers.placement.lifetimes import requests
 from solvers.placement.packing import pack
 from solvers.plan import lower
 from solvers.problem import Limits, Problem
 from solvers.reductions.views import reduced
+from tests.solvers.placement.witness import requests
 from tests.solvers.random_problems import random_order, random_problem
 
 DATA = Path(__file__).parents[1] / "data"
@@ -80,7 +80,7 @@ def memories(problem: Problem, budget: int) -> Iterator[object]:
         order = np.array(random_order(random, problem, 8), np.int64)
         room = budget - problem.resident
         yield memory_of(arrays, order), measure(arrays, trim(arrays, order))
-        yield above_of(problem, order.tolist(), room)
+        yield above(arrays_of(problem), order, room)
 
 
 def moved_about(problem: Problem, budget: int) -> Iterator[object]:
@@ -101,7 +101,7 @@ def in_the_pattern(problem: Problem, budget: int) -> Iterator[object]:
     peak = measure(arrays_of(larger), order)[1]
     for kept, room in ((Kept.NOTHING, 5 * peak // 4), (Kept.REPEATS, 9 * peak // 8)):
         yield run(arrange_in_pattern(larger, order, room, 3, Clock(FOREVER), kept))
-        yield above_of(larger, order, room)
+        yield above(arrays_of(larger), np.asarray(order, np.int64), room)
 
 
 def traced(problem: Problem, budget: int) -> Iterator[object]:
@@ -167,7 +167,7 @@ def flows() -> Iterator[object]:
     random = Random(10)
     for count in (5, 40, 200):
         arcs = [(random.randrange(count), random.randrange(count), random.randint(0, 99)) for _ in range(4 * count)]
-        found = minimum_cut(count, *zip(*arcs, strict=True), 0, count - 1)
+        found = minimum_cut(count, arcs, 0, count - 1)
         yield found.value, found.near
 
 

@@ -14,7 +14,7 @@ from solvers.clock import Clock, Work
 from solvers.methods.auto.auto import solve
 from solvers.orders.bounds import peak_bound
 from solvers.problem import Limits, Result
-from solvers.side_by_side import in_lots, side_by_side
+from solvers.side_by_side import side_by_side
 from tests.solvers.training_chain import training_chain
 
 PROCESSORS = (1, 2, 5)
@@ -44,11 +44,6 @@ def test_what_a_call_raises_is_raised(many: int) -> None:
     calls: list[Callable[[], int]] = [fail, partial(late, 4)]
     with pytest.raises(ArithmeticError):
         side_by_side(calls)
-
-
-def test_lots_hold_everything_once() -> None:
-    assert [list(lot) for lot in in_lots(range(7), 3)] == [[0, 1, 2], [3, 4, 5], [6]]
-    assert not list(in_lots([], 3))
 
 
 def test_the_number_of_processors_does_not_decide_what_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

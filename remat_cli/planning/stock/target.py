@@ -32,7 +32,6 @@ from remat_cli.planning.targets.candidate import Candidate, Footprint
 from remat_cli.planning.targets.target import Target, View, as_written, graph_of
 from remat_cli.rewrite import Rewritten
 from solvers.clock import Clock
-from solvers.placement.later import height_of
 from solvers.placement.memory import LaterRuns, MemoryModel
 from solvers.placement.pattern import outputs_apart
 from solvers.plan import Plan
@@ -134,7 +133,7 @@ class StockTarget(Target):
         held = None if candidate.footprint is None else candidate.promise.later_foretold
         if held is None or candidate.model is None:
             return 0
-        own = height_of(outputs_apart(candidate.subject.problem), candidate.order)
+        own = LaterRuns(outputs_apart(candidate.subject.problem), 0).height(candidate.order)
         return max(0, held - candidate.model.prediction.problem.resident - own)
 
     def foretold_within(self, budget: int) -> int:

@@ -11,7 +11,7 @@ from remat_cli.planning.targets.target import Target, arena_if_uncapped
 from remat_cli.rewrite import Rewritten
 from solvers.clock import Clock
 from solvers.placement.largest import Placement
-from solvers.placement.lifetimes import Lifetime, requests
+from solvers.placement.lifetimes import Lifetime, Requested
 from solvers.placement.memory import MemoryModel, PlannedBlock
 from solvers.placement.placed import holds, placement
 from solvers.problem import Problem
@@ -40,7 +40,7 @@ class PlannedTarget(Target):
 
 
 def _lifetimes(model: Rewritten) -> tuple[Lifetime, ...]:
-    return requests(model.prediction.problem, model.prediction.strict).lifetimes
+    return Requested(model.prediction.problem).by(model.prediction.strict.order()).lifetimes()
 
 
 def _footprint(model: Rewritten, fixed: int, lifetimes: Sequence[Lifetime], placement: Placement) -> Footprint:

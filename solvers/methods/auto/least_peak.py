@@ -96,38 +96,27 @@ def _within_overhead(
 ) -> Result:
     """Bisect the range of budgets: each try asks the default search whether the allowed cost is enough."""
     allowed = int(sum(node.cost for node in problem.nodes) * (1 + max_overhead))
-    best = _Within(problem, allowed, limits)
+    weigh = Best(problem, -1, limits.silent()).weigh
+    best = weigh(range(len(problem.nodes)))
+    assert best is not None, "the order as given can always run"
+
+    def better(known: Weighed, order: Sequence[int]) -> Weighed:
+        found = weigh(order)
+        return known if found is None or found.cost > allowed or found.peak >= known.peak else found
+
     for order in candidates:
-        best.offer(order)
+        best = better(best, order)
     least = peak_bound(problem)
     low = least.peak - 1  # nothing fits in it
     while best.peak - low > max(1, best.peak // 1000) and not limits.clock.over():
         middle = (low + best.peak) // 2
-        answer = search(problem, middle, _until(limits.silent().share(1 / 3), allowed), Known((best.order,)))
-        best.offer(answer.order or ())
+        answer = search(problem, middle, _until(limits.silent().share(1 / 3), allowed), Known((best.steps(),)))
+        best = better(best, answer.order or ())
         if best.peak > middle:
             low = middle
     status = Status.FEASIBLE if best.peak <= budget else Status.UNKNOWN
     note = Note(SolverNote.LEAST_PEAK_WITHIN, (max_overhead,))
-    return least.told(Result(status, best.order, None, (note,)))
-
-
-class _Within:
-    """The order of least peak known that costs no more than is allowed."""
-
-    def __init__(self, problem: Problem, allowed: int, limits: Limits) -> None:
-        self.problem, self.allowed, self.limits = problem, allowed, limits
-        kept = self._weigh(range(len(problem.nodes)))
-        assert kept is not None, "the order as given can always run"
-        self.order, self.peak = kept.steps(), kept.peak
-
-    def offer(self, order: Sequence[int]) -> None:
-        weighed = self._weigh(order) if order else None
-        if weighed is not None and weighed.cost <= self.allowed and weighed.peak < self.peak:
-            self.order, self.peak = weighed.steps(), weighed.peak
-
-    def _weigh(self, order: Sequence[int]) -> Weighed | None:
-        return Best(self.problem, 1 << 62, self.limits.silent()).weigh(order)
+    return least.told(Result(status, best.steps(), None, (note,)))
 
 
 def _until(limits: Limits, most: float) -> Limits:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from solvers.methods.baselines.forward import articulation_points, forward_nodes
 from solvers.methods.baselines.segments import order_of
-from solvers.methods.baselines.sweep import cheapest_of
+from solvers.methods.baselines.sweep import only
 from solvers.problem import Kind, Limits, Problem, Result
 
 HEAVY = (Kind.COMPUTE, Kind.EPILOGUE)
 
 
 def solve(problem: Problem, budget: int, limits: Limits) -> Result:
-    return cheapest_of(problem, budget, limits, iter([order_of(problem, layer_ends(problem), crossing=True)]))
+    return only(problem, budget, limits, order_of(problem, layer_ends(problem), crossing=True))
 
 
 def layer_ends(problem: Problem) -> set[int]:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from solvers.methods.baselines.forward import articulation_points, forward_nodes, node_bytes
 from solvers.methods.baselines.links import links
 from solvers.methods.baselines.segments import order_of
-from solvers.methods.baselines.sweep import cheapest_of, over_knob
+from solvers.methods.baselines.sweep import only, over_knob
 from solvers.notes import Note, SolverNote
 from solvers.orders.best import refuse
 from solvers.problem import Limits, Problem, Result
@@ -63,7 +63,7 @@ def _on_chain(
 
 
 def sqrt(problem: Problem, budget: int, limits: Limits, candidates: Sequence[int]) -> Result:
-    return cheapest_of(problem, budget, limits, iter([order_of(problem, every_root(candidates))]))
+    return only(problem, budget, limits, order_of(problem, every_root(candidates)))
 
 
 def every_root(candidates: Sequence[int]) -> set[int]:

@@ -11,7 +11,7 @@ from itertools import chain, islice
 from solvers.methods.baselines.forward import forward_nodes
 from solvers.methods.baselines.from_checkpoints import Kept, cheapest_order, nothing_kept, stages
 from solvers.methods.baselines.segments import kept_between
-from solvers.methods.baselines.sweep import cheapest_of
+from solvers.methods.baselines.sweep import only
 from solvers.notes import Note, SolverNote
 from solvers.plan import lower
 from solvers.problem import Limits, Problem, Result, Status
@@ -35,7 +35,7 @@ def full_checkpoint(problem: Problem, budget: int, limits: Limits) -> Result:
     aware", MLSys 2023): one segment, one more forward pass, and the backward pass's peak as it was.
     """
     kept = kept_between(problem, (), crossing=False, last_too=True)
-    return cheapest_of(problem, budget, limits, iter([cheapest_order(problem, kept)]))
+    return only(problem, budget, limits, cheapest_order(problem, kept))
 
 
 def recompute_all(problem: Problem, budget: int, limits: Limits) -> Result:
@@ -50,7 +50,7 @@ def recompute_all(problem: Problem, budget: int, limits: Limits) -> Result:
     while len(order) > max(LONGEST, len(problem.nodes)) and period > 1:
         period = (period + 1) // 2
         order = _order(problem, period)
-    result = cheapest_of(problem, budget, limits, iter([order]))
+    result = only(problem, budget, limits, order)
     if period > len(nodes):
         return result
     return replace(result, notes=(*result.notes, Note(SolverNote.SOME_KEPT, (period,))))

@@ -1,4 +1,4 @@
-"""Try the schedules that a method proposes and answer with the cheapest one that fits.
+"""Tries the schedules that a method proposes and answer with the cheapest one that fits.
 
 Invariant: a method that finds nothing within the budget answers UNKNOWN with its schedule of least peak: having failed
 proves nothing.
@@ -6,21 +6,15 @@ proves nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from solvers.orders.best import Best
 from solvers.problem import Limits, Problem, Result
 
 
-def cheapest_of(problem: Problem, budget: int, limits: Limits, orders: Iterator[Sequence[int]]) -> Result:
-    """The cheapest of `orders` that fits; the time limit is checked before each but the first."""
-    best = Best(problem, budget, limits)
-    for order in orders:
-        found = best.offer(order, "the sweep")
-        assert found is not None, "a method made an order that cannot run"
-        if best.over():
-            break
-    return best.result()
+def only(problem: Problem, budget: int, limits: Limits, order: Sequence[int]) -> Result:
+    """The one schedule that a method proposes."""
+    return over_knob(problem, budget, limits, [0], lambda _: order)
 
 
 def over_knob(

@@ -25,7 +25,7 @@ import numpy as np
 
 from solvers._loops import fill_floating
 from solvers.methods.chains.chain import Chain, ChainStep, StageOp
-from solvers.methods.chains.program import Floats, never
+from solvers.methods.chains.program import Floats, never, unrolled
 from solvers.methods.chains.slots import in_slots
 
 SLOTS = 500
@@ -71,15 +71,7 @@ class FloatingProgram:
 
     def trace(self, memory: int) -> tuple[ChainStep, ...]:
         """The sequence behind the whole chain's entry for `memory`."""
-        steps: list[ChainStep] = []
-        todo: list[tuple[int, int, int, int] | ChainStep] = [(1, 1, self.stages, memory)]
-        while todo:
-            item = todo.pop()
-            if isinstance(item, ChainStep):
-                steps.append(item)
-            else:
-                todo += reversed(self._expand(*item))
-        return tuple(steps)
+        return unrolled((1, 1, self.stages, memory), lambda entry: self._expand(*entry))
 
     def _value(self, s: int, t: int, last: int, memory: int) -> float:
         return float(self.excess[_row(s, t, last), memory]) if memory >= 0 else float("inf")

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,7 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 _COLUMNS = 4  # filled side by side
+State = TypeVar("State")  # an entry of a table
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +123,20 @@ class _State:
 def trace(table: SegmentTable, memory: int) -> tuple[ChainStep, ...]:
     """The sequence behind the whole chain's entry for `memory`."""
     walked = np.cumsum(table.segments.walk)
+    whole = _State(1, len(table.segments.a) - 1, memory, False)
+    return unrolled(whole, lambda state: _expand(table, walked, state))
+
+
+def unrolled(whole: State, expand: Callable[[State], Sequence[State | ChainStep]]) -> tuple[ChainStep, ...]:
+    """The steps that a state comes to, which `expand` takes apart by one step of its recurrence."""
     steps: list[ChainStep] = []
-    todo: list[_State | ChainStep] = [_State(1, len(table.segments.a) - 1, memory, False)]
+    todo: list[State | ChainStep] = [whole]
     while todo:
         item = todo.pop()
         if isinstance(item, ChainStep):
             steps.append(item)
         else:
-            todo += reversed(_expand(table, walked, item))
+            todo += reversed(expand(item))
     return tuple(steps)
 
 

@@ -93,14 +93,7 @@ def expand_cuts(cuts: GroupedProgram, solution: Sequence[float]) -> list[int]:
         live.update(nodes[index].writes)
 
     def ensure(values: Iterable[int]) -> None:
-        missing: set[int] = set()
-        stack = [value for value in values if value not in live]
-        while stack:
-            index = cuts.writer[stack.pop()]
-            if index not in missing:
-                missing.add(index)
-                stack += [value for value in nodes[index].reads if value not in live]
-        for index in sorted(missing):
+        for index in sorted(cuts.problem.makers(values, live, cuts.writer)):
             compute(index)
 
     ends = (*cuts.windows.pivots, len(nodes) - 1)

@@ -114,8 +114,7 @@ class _Pairs:
                 if self.problem.nodes[self.runs.nodes[run]].once or not self.runs.reads[run]:
                     arcs.append((source, 2 * place[copy], INFINITE))
                 arcs += [(2 * place[read] + 1, 2 * place[copy], INFINITE) for read in self.runs.reads[run]]
-        tails, heads, capacities = zip(*arcs, strict=True)
-        found = minimum_cut(sink + 1, tails, heads, capacities, source, sink)
+        found = minimum_cut(sink + 1, arcs, source, sink)
         return found.value, found.near.tolist()
 
     def _behind(self, members: Sequence[int], handed: set[Copy], wanted: Sequence[Copy]) -> list[int]:

@@ -34,8 +34,7 @@ def cut(joint: JointGraph, options: Bans) -> Saving:
         price = weight(joint, index)
         arcs.append((2 * index, 2 * index + 1, INFINITE if price is None else price))
         arcs += [(2 * index + 1, 2 * user, INFINITE) for user in joint.users[index]]
-    tails, heads, capacities = zip(*arcs, strict=True)
-    found = minimum_cut(sink + 1, tails, heads, capacities, source, sink)
+    found = minimum_cut(sink + 1, arcs, source, sink)
     near = found.near.tolist()
     saved = tuple(i for i in range(len(joint.vertices)) if near[2 * i] and not near[2 * i + 1])
     return Saving(found.value, saved)

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from solvers import _loops
 
 INFINITE = 1 << 62
-Ints = NDArray[np.int64]
-Integers = Sequence[int] | Ints
+Arcs = Sequence[tuple[int, int, int]] | NDArray[np.int64]  # tail, head and capacity of each
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +25,7 @@ class MinimumCut:
     near: NDArray[np.bool_]
 
 
-def minimum_cut(
-    count: int, tails: Integers, heads: Integers, capacities: Integers, source: int, sink: int
-) -> MinimumCut:
-    """The least cut between two of `count` vertices; arcs lie side by side in three columns."""
-    from_, to, most = (np.ascontiguousarray(column, np.int64) for column in (tails, heads, capacities))
-    return MinimumCut(*_loops.minimum_cut(count, from_, to, most, source, sink))
+def minimum_cut(count: int, arcs: Arcs, source: int, sink: int) -> MinimumCut:
+    """The least cut between two of `count` vertices."""
+    tails, heads, capacities = np.array(arcs, np.int64).reshape(-1, 3).T.copy()
+    return MinimumCut(*_loops.minimum_cut(count, tails, heads, capacities, source, sink))

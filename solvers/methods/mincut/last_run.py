@@ -9,7 +9,7 @@ Invariant: the bound holds for every order, repeats and any order of first compu
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from solvers.clock import Clock
 from solvers.methods.mincut.flow import INFINITE, minimum_cut
@@ -58,31 +58,13 @@ class _Network:
         later."""
         problem = self.problem
         here = {*problem.nodes[last].reads, *problem.nodes[last].writes}
-        over = {*those, *(index for index in self._before(last) if problem.nodes[index].once)}
-        tails, heads, capacities = list[int](), list[int](), list[int]()
-
-        def add(tail: int, head: int, capacity: int) -> None:
-            tails.append(tail)
-            heads.append(head)
-            capacities.append(capacity)
-
-        for value in set(problem.outputs):
-            add(self.source, 2 * value, INFINITE)
+        before = problem.makers(problem.nodes[last].reads, (), self.writer)
+        over = {*those, *(index for index in before if problem.nodes[index].once)}
+        arcs = [(self.source, 2 * value, INFINITE) for value in set(problem.outputs)]
         for value, maker in enumerate(self.writer):
             if maker < 0:
                 continue
-            add(2 * value, 2 * value + 1, 0 if value in here else problem.sizes[value])
-            for read in (None,) if maker in over else problem.nodes[maker].reads:
-                add(2 * value + 1, self.sink if read is None else 2 * read, INFINITE)
-        return minimum_cut(self.sink + 1, tails, heads, capacities, self.source, self.sink).value
-
-    def _before(self, last: int) -> Sequence[int]:
-        """The nodes that must have run when this one runs."""
-        found, stack = set[int](), [last]
-        while stack:
-            for read in self.problem.nodes[stack.pop()].reads:
-                maker = self.writer[read]
-                if maker >= 0 and maker not in found:
-                    found.add(maker)
-                    stack.append(maker)
-        return sorted(found)
+            arcs.append((2 * value, 2 * value + 1, 0 if value in here else problem.sizes[value]))
+            ends = (self.sink,) if maker in over else (2 * read for read in problem.nodes[maker].reads)
+            arcs += [(2 * value + 1, end, INFINITE) for end in ends]
+        return minimum_cut(self.sink + 1, arcs, self.source, self.sink).value

@@ -51,9 +51,10 @@ class Rebuilding:
             node = self.problem.nodes[index]
             if index in early:  # its unsaved values are recomputed where they are needed
                 continue
-            again = self._missing(node.reads, there)
+            again = sorted(self.problem.makers(node.reads, there, self.writer))
             order += (*again, index)
-            there.update(node.writes)
+            for made in (*again, index):
+                there.update(self.problem.nodes[made].writes)
             if reach < FOREVER:
                 there.difference_update(
                     value
@@ -96,20 +97,6 @@ class Rebuilding:
         readers = self.readers[value]
         place = bisect_right(readers, after)
         return readers[place] if place < len(readers) else FOREVER
-
-    def _missing(self, reads: Collection[int], there: set[int]) -> list[int]:
-        """The nodes that must run before `reads` are there, in the problem's order; their values are added to
-        `there`."""
-        wanted: set[int] = set()
-        waiting = [value for value in reads if value not in there]
-        while waiting:
-            index = self.writer[waiting.pop()]
-            if index not in wanted:
-                wanted.add(index)
-                waiting += [value for value in self.problem.nodes[index].reads if value not in there]
-        for index in wanted:
-            there.update(self.problem.nodes[index].writes)
-        return sorted(wanted)
 
 
 def _loose(problem: Problem, begins: int) -> frozenset[int]:

@@ -34,9 +34,9 @@ class Tradeoff:
         self.needed = {value for value in read_back if forward[self.writer[value]]}
         self.free = {v for v in problem.outputs if forward[self.writer[v]]}  # held in any case
         self.source = 2 * len(problem.sizes) + len(problem.nodes)
-        self.tails, self.heads, self.fixed = self._arcs()
+        self.arcs, self.fixed = self._arcs()
 
-    def _arcs(self) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    def _arcs(self) -> tuple[NDArray[np.int64], int]:
         """First the ops' arcs, then the values', then those that nothing can cut; how many the first two are."""
         ops, source, sink = 2 * len(self.problem.sizes), self.source, self.source + 1
         forward = [i for i, node in enumerate(self.problem.nodes) if not node.backward]
@@ -47,8 +47,7 @@ class Tradeoff:
             arcs += [(2 * value + 1, ops + i) for value in self.problem.nodes[i].reads]
             arcs += [(ops + i, 2 * value) for value in self.problem.nodes[i].writes]
         arcs += [(2 * value + 1, sink) for value in sorted(self.needed)]
-        columns = np.array(arcs, np.int64).reshape(-1, 2)
-        return columns[:, 0], columns[:, 1], priced
+        return np.array([(tail, head, INFINITE) for tail, head in arcs], np.int64).reshape(-1, 3), priced
 
     def hull(self, most: int = 100) -> list[frozenset[int]]:
         """Sets of saved values, from everything that is needed to as little as can be."""
@@ -69,12 +68,12 @@ class Tradeoff:
     def saved(self, prices: Prices) -> frozenset[int]:
         """The best set at these prices. At a price of nothing, ties go to what the other price says."""
         byte, nanosecond = self._scaled(prices)
-        capacities = np.full(len(self.tails), INFINITE)
         forward = [node for node in self.problem.nodes if not node.backward]
         again = [INFINITE if node.once else node.cost * nanosecond + 1 for node in forward]
         kept = [0 if value in self.free else self.sizes[value] * byte + 1 for value in self.values]
-        capacities[: self.fixed] = again + kept
-        near = minimum_cut(self.source + 2, self.tails, self.heads, capacities, self.source, self.source + 1).near
+        arcs = self.arcs.copy()
+        arcs[: self.fixed, 2] = again + kept
+        near = minimum_cut(self.source + 2, arcs, self.source, self.source + 1).near
         return frozenset(v for v in self.values if near[2 * v] and not near[2 * v + 1])
 
     def _scaled(self, prices: Prices) -> Prices:
@@ -88,12 +87,6 @@ class Tradeoff:
     def _figures(self, saved: frozenset[int]) -> tuple[int, int]:
         """Bytes saved, and the time to rebuild all else that the backward pass needs."""
         there = saved | self.free
-        rebuilt: set[int] = set()
-        waiting = [value for value in self.needed if value not in there]
-        while waiting:
-            index = self.writer[waiting.pop()]
-            if index not in rebuilt:
-                rebuilt.add(index)
-                waiting += [value for value in self.problem.nodes[index].reads if value not in there]
+        rebuilt = self.problem.makers(self.needed, there, self.writer)
         held = sum(self.sizes[value] for value in saved if value not in self.free)
         return held, sum(self.problem.nodes[index].cost for index in rebuilt)

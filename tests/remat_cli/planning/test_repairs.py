@@ -17,7 +17,7 @@ from solvers.clock import limited
 from solvers.coroutines import run
 from solvers.placement import fitting
 from solvers.placement.fitting import moved_about
-from solvers.placement.later import height_of
+from solvers.placement.memory import LaterRuns
 from solvers.placement.pattern import outputs_apart
 from solvers.schedule import evaluate
 from tests.remat_cli.planning.requests import candidate_for, nothing, request_for, within
@@ -142,7 +142,7 @@ def test_a_plan_for_a_default_session_leaves_room_for_what_its_model_adds(
     monkeypatch.setattr(fitting, "arrange_in_pattern", lambda *_: nothing())
     monkeypatch.setattr(fitting, "narrowed", lambda memory, *_: nothing(asked.append(memory.room)))
     assert settled_by(replace(request, method="auto"), candidate, fitting.fitted) is None
-    own = height_of(outputs_apart(subject.problem), candidate.order)
+    own = LaterRuns(outputs_apart(subject.problem), 0).height(candidate.order)
     left = request.room - prediction.rounding - request.target.reserve(subject.problem) - asked[0]
     assert left > prediction.problem.resident  # it does add something
     assert left == prediction.later(candidate.model.hidden) - own

@@ -9,14 +9,12 @@ import pytest
 from solvers.clock import Clock
 from solvers.coroutines import run
 from solvers.placement.fitting import fitted, moved_about
-from solvers.placement.lifetimes import requests
 from solvers.placement.memory import LaterRuns, MemoryModel, PlannedBlock
-from solvers.placement.pattern import held_later
-from solvers.placement.placed import placement_of
 from solvers.placement.walking import walked
 from solvers.plan import lower
 from solvers.problem import Node, Problem
 from solvers.simulate import simulate
+from tests.solvers.placement.witness import held_later, placement_of, requests
 from tests.solvers.random_problems import random_order, random_problem
 
 MODELS = pytest.mark.parametrize("model", [PlannedBlock, LaterRuns])

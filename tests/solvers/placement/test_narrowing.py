@@ -10,14 +10,14 @@ from remat_cli.planning.targets.target import in_units
 from solvers.clock import Clock, limited
 from solvers.coroutines import run
 from solvers.placement.largest import largest_first
-from solvers.placement.lifetimes import ALIGNMENT, requests
+from solvers.placement.lifetimes import ALIGNMENT
 from solvers.placement.memory import LaterRuns, PlannedBlock
 from solvers.placement.narrowing import narrowed
 from solvers.placement.packing import pack
-from solvers.placement.pattern import held_later
 from solvers.plan import lower
 from solvers.simulate import simulate
 from tests.solvers.placement.test_packing import check
+from tests.solvers.placement.witness import held_later, requests
 
 
 def test_an_order_that_had_no_places_is_changed_until_it_has(data: Path) -> None:

@@ -6,18 +6,21 @@ import random
 from collections import Counter
 from itertools import combinations
 
+import numpy as np
 import pytest
 
+from solvers._loops import above
 from solvers.annealing.cooling import Kept
 from solvers.clock import Clock
 from solvers.coroutines import run
+from solvers.orders.arrays import arrays_of
 from solvers.placement.arranging import arrange_in_pattern
-from solvers.placement.later import above_of, height_of
-from solvers.placement.lifetimes import requests
-from solvers.placement.pattern import block_of, held_later, most_at_once, outputs_apart
+from solvers.placement.memory import LaterRuns
+from solvers.placement.pattern import block_of, most_at_once, outputs_apart
 from solvers.plan import lower
 from solvers.problem import Node, Problem
 from solvers.schedule import evaluate
+from tests.solvers.placement.witness import held_later, requests
 from tests.solvers.random_problems import random_order, random_problem
 
 
@@ -51,9 +54,9 @@ def test_the_compiled_block_is_the_one_on_paper(seed: int) -> None:
     problem = freeing(seed)
     order = random_order(random.Random(seed), problem, 4)
     held = held_later(requests(problem, lower(problem, order)))
-    assert height_of(problem, order) == held
+    assert LaterRuns(problem, 0).height(order) == held
     for room in (held - 1, held, held // 2, 2 * held):
-        assert (above_of(problem, order, room) == 0) == (held <= room)
+        assert (above(arrays_of(problem), np.array(order, np.int64), room) == 0) == (held <= room)
 
 
 def test_orders_are_arranged_until_later_runs_keep_to_the_room() -> None:

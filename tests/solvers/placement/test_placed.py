@@ -6,14 +6,14 @@ import random
 
 import pytest
 
-from solvers.placement.lifetimes import Lifetime, Requested, columns, requests
-from solvers.placement.placed import placement_of
+from solvers.placement.lifetimes import Lifetime, Requested, columns
 from solvers.plan import lower
 from solvers.problem import Node, Problem
 from solvers.schedule import baseline
 from solvers.simulate import simulate
 from tests.oracle.problems import hasty_order
 from tests.oracle.problems import random_problem as any_problem
+from tests.solvers.placement.witness import placement_of, requests
 from tests.solvers.random_problems import random_problem
 
 

@@ -14,13 +14,14 @@ from remat_cli.planning.targets.target import in_units
 from solvers.clock import Clock
 from solvers.coroutines import run
 from solvers.placement.fitting import moved_about
-from solvers.placement.lifetimes import ALIGNMENT, requests
+from solvers.placement.lifetimes import ALIGNMENT
 from solvers.placement.memory import PlannedBlock
 from solvers.placement.packing import pack
 from solvers.placement.quiet import quieter
 from solvers.plan import lower
 from solvers.simulate import simulate
 from tests.solvers.placement.test_packing import check
+from tests.solvers.placement.witness import requests
 from tests.solvers.random_problems import random_order, random_problem
 
 

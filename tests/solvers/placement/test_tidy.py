@@ -9,7 +9,7 @@ import pytest
 
 from remat_cli.onnx_graph.walk import by_rank
 from remat_cli.planning.loading import load_subject
-from solvers.placement.later import height_of
+from solvers.placement.memory import LaterRuns
 from solvers.placement.tidy import tidied
 from solvers.plan import lower
 from solvers.simulate import simulate
@@ -31,5 +31,6 @@ def test_ops_that_were_moved_about_stand_in_the_models_order_again(data: Path) -
     writer = {value: step for step, node in enumerate(problem.nodes) for value in node.writes}
     random = Random(1)
     moved = by_rank([[writer[v] for v in node.reads] for node in problem.nodes], [random.random() for _ in own])
-    assert height_of(problem, own) < height_of(problem, moved)
+    memory = LaterRuns(problem, 0)
+    assert memory.height(own) < memory.height(moved)
     assert tidied(problem, moved) == own

@@ -39,8 +39,7 @@ def test_least_of_all_cuts(seed: int, largest: int) -> None:
     random = Random(seed)
     count = random.randint(2, 9)
     arcs = random_arcs(random, count, largest)
-    tails, heads, capacities = zip(*arcs, strict=True)
-    found = minimum_cut(count, tails, heads, capacities, 0, count - 1)
+    found = minimum_cut(count, arcs, 0, count - 1)
     value, near = least(count, arcs)
     if value >= INFINITE:
         assert found.value >= INFINITE
@@ -52,4 +51,4 @@ def test_least_of_all_cuts(seed: int, largest: int) -> None:
 def test_nothing_is_rounded() -> None:
     """Doubles cannot tell these two apart."""
     large = (1 << 53) + 1
-    assert minimum_cut(3, [0, 1], [1, 2], [large, large + 1], 0, 2).value == large
+    assert minimum_cut(3, [(0, 1, large), (1, 2, large + 1)], 0, 2).value == large
