@@ -21,9 +21,10 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def side_by_side(calls: Sequence[Callable[[], Answer]], taken: int = 0) -> list[Answer]:
-    """What the calls give. `taken`: processors that something else is at work on."""
-    many = min(len(calls), processors() - taken)
+def side_by_side(calls: Sequence[Callable[[], Answer]]) -> list[Answer]:
+    """What the calls give. Where something else is at work beside them, the system shares the processors out: none
+    idles, whoever ends first."""
+    many = min(len(calls), processors())
     if many <= 1:
         return [call() for call in calls]
     with ThreadPoolExecutor(many) as threads:

@@ -80,9 +80,8 @@ class Annealing(Operator):
         """The work of the shortest lot."""
         return self._work(_SHORTEST)
 
-    def lot(self, taken: int = 0, most: int | None = None) -> int:
-        """`taken`: processors that something else is at work on. `most`: moves that it may take. Returns those that it
-        took."""
+    def lot(self, most: int | None = None) -> int:
+        """`most`: moves that it may take. Returns those that it took."""
         length = self.length
         while most is not None and length > _SHORTEST and self._work(length) > most:
             length /= 2
@@ -92,7 +91,7 @@ class Annealing(Operator):
         if length >= _USUAL:
             begins[-1] = None
         calls = [self._go(begin, settings, moves) for begin, settings in zip(begins, chosen, strict=True)]
-        for begin, settings, (order, _) in zip(begins, chosen, side_by_side(calls, taken), strict=True):
+        for begin, settings, (order, _) in zip(begins, chosen, side_by_side(calls), strict=True):
             found = self.pool.offer(order, self.name, None if begin is None else begin.origin)
             gained = 0.0 if found is None else self.asked.gain(before, found.worth)
             for setting in settings[begin is None :]:

@@ -102,7 +102,7 @@ class Scheduler:
             surely = filled if most >= shortest else filled + shortest
             if not (2 * surely < expected or takes_more(going, work, surely)):
                 break
-            filled += self.annealing.lot(0 if going.done() else 1, max(most, shortest))
+            filled += self.annealing.lot(max(most, shortest))
         return filled
 
 

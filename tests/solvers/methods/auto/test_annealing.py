@@ -43,7 +43,7 @@ def begun(problem: Problem, budget: int, moves: int = 1 << 40) -> tuple[SearchQu
 def go_on(asked: SearchQuestion, annealing: Annealing, lots: int) -> None:
     for _ in range(lots):
         if annealing.ready() and not asked.done():
-            annealing.lot(0)
+            annealing.lot()
 
 
 @pytest.mark.slow
@@ -95,7 +95,7 @@ def test_lots_beside_others_take_no_more_work_than_they_are_given() -> None:
     for given in (annealing.work * 2, annealing.work, annealing.work - 1, annealing.work // 5):
         before = asked.limits.clock.work.spent
         assert annealing.shortest <= given
-        taken = annealing.lot(1, given)
+        taken = annealing.lot(given)
         assert given / 2 < taken <= given or taken == annealing.work
         assert asked.limits.clock.work.spent == before + taken
 

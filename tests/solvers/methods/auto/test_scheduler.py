@@ -62,7 +62,7 @@ class Filling(Annealing):
     def shortest(self) -> int:
         return self.work
 
-    def lot(self, taken: int = 0, most: int | None = None) -> int:
+    def lot(self, most: int | None = None) -> int:
         self.lots += most is None
         self.beside += most is not None
         return self.asked.limits.clock.spend(moves=self.work)
