@@ -1,6 +1,7 @@
-"""Calls that run at the same time, as many as there are processors, where none needs what another finds.
+"""Threads for calls that run at the same time, as many as there are processors.
 
-They gain where most of their time is in compiled loops, which run without Python's lock.
+They gain where most of the time is in compiled loops, which run without Python's lock. Whatever is at work takes one of
+them, so that none idles while calls wait, and none waits for a processor.
 
 Invariant: answers come in the order of the calls, so the number of processors decides how long it takes, never what is
 found.
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 Answer = TypeVar("Answer")
@@ -21,11 +22,15 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def side_by_side(calls: Sequence[Callable[[], Answer]]) -> list[Answer]:
-    """What the calls give. Where something else is at work beside them, the system shares the processors out: none
-    idles, whoever ends first."""
-    many = min(len(calls), processors())
-    if many <= 1:
-        return [call() for call in calls]
-    with ThreadPoolExecutor(many) as threads:
-        return list(threads.map(lambda call: call(), calls))
+class Workers(ThreadPoolExecutor):
+    """They end when the block does that they are used in."""
+
+    def __init__(self) -> None:
+        super().__init__(processors())
+
+    def begin(self, call: Callable[[], Answer]) -> Future[Answer]:
+        return self.submit(call)
+
+    def side_by_side(self, calls: Sequence[Callable[[], Answer]]) -> list[Answer]:
+        """What the calls give, when all have ended."""
+        return list(self.map(lambda call: call(), calls))

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from random import Random
+from threading import Event
 
 import pytest
 
@@ -14,7 +15,7 @@ from solvers.clock import Clock, Work
 from solvers.methods.auto.auto import solve
 from solvers.orders.bounds import peak_bound
 from solvers.problem import Limits, Result
-from solvers.side_by_side import side_by_side
+from solvers.side_by_side import Workers
 from tests.solvers.training_chain import training_chain
 
 PROCESSORS = (1, 2, 5)
@@ -32,8 +33,20 @@ def late(answer: int) -> int:
 
 
 def test_answers_come_in_the_order_of_the_calls(many: int) -> None:
-    assert side_by_side([partial(late, answer) for answer in range(5)]) == list(range(5))
-    assert side_by_side([]) == []
+    with Workers() as workers:
+        assert workers.side_by_side([partial(late, answer) for answer in range(5)]) == list(range(5))
+        assert workers.side_by_side([]) == []
+
+
+def test_what_is_begun_takes_one_of_them(many: int) -> None:
+    answered = Event()
+    with Workers() as workers:
+        begun = workers.begin(answered.wait)
+        if many > 1:
+            assert workers.side_by_side([partial(late, answer) for answer in range(5)]) == list(range(5))
+        assert not begun.done()
+        answered.set()
+        assert begun.result()
 
 
 def test_what_a_call_raises_is_raised(many: int) -> None:
@@ -41,8 +54,8 @@ def test_what_a_call_raises_is_raised(many: int) -> None:
         raise ArithmeticError
 
     calls: list[Callable[[], int]] = [fail, partial(late, 4)]
-    with pytest.raises(ArithmeticError):
-        side_by_side(calls)
+    with Workers() as workers, pytest.raises(ArithmeticError):
+        workers.side_by_side(calls)
 
 
 def test_the_number_of_processors_does_not_decide_what_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,6 @@ from solvers.methods.auto.operator import Operator
 from solvers.methods.auto.origins import Afresh
 from solvers.methods.auto.pool import Contender
 from solvers.methods.auto.question import SearchQuestion
-from solvers.side_by_side import side_by_side
 
 _WIDTH = 4  # goes of a lot, whatever the number of processors
 _EXPLOIT = 2
@@ -91,7 +90,7 @@ class Annealing(Operator):
         if length >= _USUAL:
             begins[-1] = None
         calls = [self._go(begin, settings, moves) for begin, settings in zip(begins, chosen, strict=True)]
-        for begin, settings, (order, _) in zip(begins, chosen, side_by_side(calls), strict=True):
+        for begin, settings, (order, _) in zip(begins, chosen, self.asked.workers.side_by_side(calls), strict=True):
             found = self.pool.offer(order, self.name, None if begin is None else begin.origin)
             gained = 0.0 if found is None else self.asked.gain(before, found.worth)
             for setting in settings[begin is None :]:

@@ -48,7 +48,8 @@ class Auto:
         self.scheduler = Scheduler(asked, operators, annealing)
 
     def run(self, candidates: Sequence[Sequence[int]]) -> Result:
-        self.search(candidates)
+        with self.asked.workers:
+            self.search(candidates)
         if self.asked.best.fitting is None and not self.asked.limits.clock.over():
             self.find_least()
         return self.result()

@@ -10,7 +10,7 @@ Invariant: work and gains are counted, never timed, so that without a time-out t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from functools import partial
 
 from solvers.clock import Work
@@ -72,18 +72,17 @@ class Scheduler:
         return True
 
     def _run(self, operator: Operator) -> tuple[int, int]:
-        """A step in a thread of its own, beside as much annealing: the work of each. Neither receives results of the
-        other before both have ended, so that it does not matter which is faster."""
+        """A step beside as much annealing: the work of each. Neither receives results of the other before both have
+        ended, so that it does not matter which is faster."""
         asked = self.asked
         if operator is self.annealing:
             return max(1, self.annealing.lot()), 0
         limits = asked.aside(operator.most)
         step = asked.best.ledger.counted(operator.name, partial(operator.begin(), limits))
-        with ThreadPoolExecutor(1) as beside:
-            going = beside.submit(step)
-            counts = operator.limited or asked.limits.clock.most is None  # else nothing would be left for the others
-            filled = self._fill(going, limits.clock.work, operator.work) if counts else 0
-            offers = going.result()
+        going = asked.workers.begin(step)
+        counts = operator.limited or asked.limits.clock.most is None  # else nothing would be left for the others
+        filled = self._fill(going, limits.clock.work, operator.work) if counts else 0
+        offers = going.result()
         entries = [asked.pool.offer(*offer) for offer in offers]
         operator.work = max(1, limits.clock.work.spent)
         if operator.limited:
