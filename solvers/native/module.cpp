@@ -42,7 +42,6 @@ PyMethodDef LOOPS[] = {
     loop<placement::held_later>("held_later"),
     loop<placement::arrange>("arrange"),
     loop<trials::drawn>("drawn"),
-    loop<trials::least_first>("least_first"),
     loop<trials::annealed>("annealed"),
     loop<late::wait_when_late>("wait_when_late"),
     {nullptr, nullptr, 0, nullptr},

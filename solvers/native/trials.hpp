@@ -3,7 +3,6 @@
 
 #include "solvers/annealing/anneal.hpp"
 #include "solvers/native/random.hpp"
-#include "solvers/orders/heap.hpp"
 
 namespace remat::trials {
 
@@ -19,22 +18,6 @@ inline Owned<double> drawn(i64 seed, i64 count, i64 bound) {
     Random random(seed);
     Owned<double> found(count);
     for (double& one : found) one = bound ? static_cast<double>(random.below(bound)) : random.uniform();
-    return found;
-}
-
-// Values put into a heap with a key each, or taken out where the key is below 0. Returns which was first after each, or
-// -1 for an empty heap.
-inline Owned<Value> least_first(i64 count, Array<const Value> values, Floats keys) {
-    require(all_below(values, count) && keys.size == values.size, "a key for each value below the count");
-    orders::Heap heap(count);
-    Owned<Value> found(values.size);
-    for (i64 step : values.places()) {
-        if (keys[step] >= 0)
-            heap.put(values[step], keys[step]);
-        else
-            heap.take_out(values[step]);
-        found[step] = heap.count() ? heap.item(0) : NONE;
-    }
     return found;
 }
 

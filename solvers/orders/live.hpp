@@ -10,7 +10,7 @@
 
 #include "solvers/orders/arrays.hpp"
 #include "solvers/orders/frontier.hpp"
-#include "solvers/orders/heap.hpp"
+#include "solvers/orders/queue.hpp"
 
 namespace remat::orders {
 
@@ -69,8 +69,8 @@ class Live {
         stage_ = stage;
         if (group_ == group) return;
         group_ = group;
-        const i64 count = held_.count();
-        for (i64 place = 0; place < count; place++) aside_[place] = held_.item(place);
+        i64 count = 0;
+        for (const auto& [key, value] : held_) aside_[count++] = value;
         for (i64 place = 0; place < count; place++) look_again(aside_[place]);
     }
 
@@ -131,8 +131,8 @@ class Live {
         i64 count = 0;
         Value best = NONE;
         double least = INFINITY_;
-        while (held_.count() && held_.item(0) != best) {
-            const Value value = held_.item(0);
+        while (!held_.is_empty() && held_.first() != best) {
+            const Value value = held_.first();
             if (pinned[value]) {
                 aside_[count++] = value;
                 held_.take_out(value);
@@ -230,7 +230,7 @@ class Live {
     Owned<double, Value> own_;      // cost of the node that writes a value; infinite if it runs once
     Owned<double, Value> rebuild_;  // recompute costs, or less of those that are stale
     Owned<bool, Value> stale_;
-    Heap held_;  // the live values that have a size
+    Queue held_;  // the live values that have a size
     Owned<Value> aside_;
 };
 

@@ -59,13 +59,13 @@ class Floor:
     def over(self) -> bool:
         return self.closed or self.clock.over()
 
-    def run(self, best: Best, rounds: int = len(STATES)) -> None:
+    def run(self, best: Best) -> None:
         """Longer and longer; `best` is offered what is found. An order that fits ends the search, or that none can."""
         with halting(self.clock) as halt:
             for index in range(len(self.problem.nodes)):
                 if not self.over():
                     self.reach(index, STATES[0], 0, halt)
-            for states in STATES[:rounds]:
+            for states in STATES:
                 met = self.go(states, best, halt)
                 if self.over() or best.fitting is not None or self.bound.peak > best.budget >= 0:
                     return
@@ -149,8 +149,8 @@ class Floor:
             self.bound = PeakBound(peak, index, tuple(sorted({*node.reads, *self.copies.blocks.taken(node)})))
 
 
-def dig(best: Best, known: int, limits: Limits, rounds: int = len(STATES)) -> PeakBound:
-    """The best bound found, up to `known`; `best` is offered orders of lower peak. `rounds`: of searches ever longer.
+def dig(best: Best, known: int, limits: Limits) -> PeakBound:
+    """The best bound found, up to `known`; `best` is offered orders of lower peak.
 
     A proof with the large values alone comes first. Then the smallest are left out, which is quicker and says nearly as
     much, and then more of them: sets of the others are far fewer, and a search through all of them says more than one
@@ -161,7 +161,7 @@ def dig(best: Best, known: int, limits: Limits, rounds: int = len(STATES)) -> Pe
         part = replace(limits, clock=clock.share(share)) if ignored else limits
         floor = Floor(best.problem, known, part, ignored, orders)
         floor.bound = max(bound, floor.bound, key=lambda bound: bound.peak)
-        floor.run(best, rounds)
+        floor.run(best)
         bound = floor.bound
         if bound.peak >= known or best.fitting is not None or bound.peak > best.budget >= 0 or clock.over():
             break

@@ -32,6 +32,10 @@ class Lives(NamedTuple):
         place_in_order(order, self, np.iinfo(np.int64).max, offsets)
         return offsets
 
+    def largest_first(self) -> Ints:
+        """Offsets, the largest placed first; of equal ones, the longest."""
+        return self.placed(np.lexsort((self.start, self.start - self.end, -self.size)))
+
     def height(self, offsets: Ints) -> int:
         return int((offsets + self.size + self.rise).max(initial=0))
 

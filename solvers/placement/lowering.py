@@ -43,7 +43,7 @@ def lowered(lives: Lives, goal: int, effort: int, clock: Clock) -> Ints:
 
 
 def _greedily(lives: Lives, clock: Clock) -> Iterator[Ints]:
-    yield lives.placed(np.lexsort((lives.start, lives.start - lives.end, -lives.size)))
+    yield lives.largest_first()
     yield lives.placed(np.lexsort((-lives.size, lives.start)))
     case = sections(lives)
     for rank in ranks(case, lives.end - lives.start):

@@ -80,13 +80,10 @@ class _Units:
     """The lifetimes in multiples of the alignment."""
 
     def __init__(self, lifetimes: Columns, alignment: int, clock: Clock) -> None:
-        self.clock = clock
-        self.start, self.end, self.size = lifetimes.start, lifetimes.end, -(-lifetimes.bytes // alignment)
-        self.lives = Lives(self.start, self.end, self.size, np.zeros_like(self.size))
+        self.clock, size = clock, -(-lifetimes.bytes // alignment)
+        self.lives = Lives(lifetimes.start, lifetimes.end, size, np.zeros_like(size))
+        self.height, self.length = self.lives.height, lifetimes.end - lifetimes.start
         self.case = sections(self.lives)
-
-    def height(self, offsets: Ints) -> int:
-        return int((offsets + self.size).max())
 
     def packed(self, effort: int, room: int) -> tuple[Ints, int]:
         """The best offsets found, and the height that none can be below.
@@ -95,7 +92,7 @@ class _Units:
         many, what comes near is moved about. Then the heights between are searched for.
         """
         bound = int(self.case.held.max())
-        best = self._largest_first()
+        best = self.lives.largest_first()
         self.left = EXAMINED * effort
         for rank, most in self._tries():
             if self.height(best) <= max(bound, room) or self._is_over(most):
@@ -111,7 +108,7 @@ class _Units:
 
     def _narrowed(self, best: Ints, bound: int) -> tuple[Ints, int]:
         """Bisect the heights that short tries can reach, from the bound to the best."""
-        low, tastes = bound, list(ranks(self.case, self.end - self.start))
+        low, tastes = bound, list(ranks(self.case, self.length))
         for _ in range(NARROWER):
             middle = (low + self.height(best)) // 2
             if middle >= self.height(best) or self._is_over(SHORT):
@@ -135,8 +132,8 @@ class _Units:
     def _tries(self) -> Iterator[tuple[Ints, int]]:
         """Ranks, and how many items each may examine: first all tastes, and between them some by area that differ a
         little, then the tastes for longer and longer."""
-        count, area = len(self.size), (self.end - self.start) * self.size
-        random, tastes = np.random.default_rng(count), list(ranks(self.case, self.end - self.start))
+        count, area = len(self.length), self.length * self.lives.size
+        random, tastes = np.random.default_rng(count), list(ranks(self.case, self.length))
         for rank in tastes:
             yield rank, SHORT
             yield ranked(np.argsort(-area * np.exp(random.normal(0, SHAKE, count)))), SHORT
@@ -144,8 +141,7 @@ class _Units:
 
     def _try(self, height: int, rank: Ints, most: int) -> tuple[Ints | None, bool]:
         """Offsets within the height, or whether it is proved that there are none."""
-        count = len(self.size)
-        offsets, most = np.zeros(count, np.int64), self._whole(most)
+        offsets, most = np.zeros_like(self.length), self._whole(most)
         with halting(self.clock if most > LONG else None) as halt:
             how, work = search_canonical(self.case, rank, height, most, offsets, halt)
         self.left -= work
@@ -153,7 +149,4 @@ class _Units:
         return (offsets if how == FITS else None), how == NEVER
 
     def _whole(self, most: int) -> int:
-        return most + len(self.size) ** 2
-
-    def _largest_first(self) -> Ints:
-        return self.lives.placed(np.lexsort((self.start, self.start - self.end, -self.size)))
+        return most + len(self.length) ** 2

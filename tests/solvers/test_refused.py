@@ -70,7 +70,6 @@ GOOD: dict[str, tuple[tuple[Any, ...], set[int], set[Path]]] = {
     "held_later": ((ARRAYS, ORDER), set(), {(1,)}),
     "arrange": ((ENDED, WHOLE, 9, 99, -1, ARRAYS, 9, 9, 9, COOLING, Kept.NOTHING, CALM), set(), {(1,)}),
     "drawn": ((1, 2, 3), set(), set()),
-    "least_first": ((3, ints(2, 1), np.ones(2)), set(), set()),
     "annealed": ((ENDED, WHOLE, 9, 99, COOLING, Kept.NOTHING), set(), {(1,)}),
     "wait_when_late": ((), set(), set()),
 }
@@ -218,7 +217,6 @@ WRONG = [
     ),
     *rows_at("take_buffers", (0,), ints(2), ints(~2)),
     *rows_at("take_buffers", (1,), ints(0, 2)),
-    *rows_at("least_first", (1,), ints(0, 3), ints(0, -1)),
 ]  # fmt: skip
 
 

@@ -48,13 +48,13 @@ class BoundSearch:
 
     NAME = "bound over all orders"
 
-    def __init__(self, problem: Problem, budget: int, known: Sequence[int] | None = None) -> None:
+    def __init__(self, problem: Problem, budget: int) -> None:
         self.given = problem
         self.budget = budget
         self.costs = PossibleCosts.of(problem)
         self.bound: float = self.costs.total
         self.counted, self.rounds = reversal_bound(problem, budget), 0
-        self.known = known
+        self.known: Sequence[int] | None = None
         self.order: list[int] | None = None
         self.infeasible = self.done = False
         self.seconds = 0.0

@@ -24,7 +24,7 @@ import numpy as np
 from solvers.clock import Clock
 from solvers.methods.exact.grouped import SURELY, GroupedProgram
 from solvers.orders.arrays import arrays_of
-from solvers.orders.traces import BROKEN, FROM_PAIR, MOST, ROUNDS, STALLED, Floats, cheapest
+from solvers.orders.traces import MOST, ROUNDS, STALLED, Floats, broken
 from solvers.scip import INFINITY, Linear
 
 _GAIN = 0.001  # share of the bound's rise so far that a round must add
@@ -110,27 +110,19 @@ class Tracing:
 
     def _broken(self, values: Floats) -> Iterator[tuple[float, int, tuple[int, ...]]]:
         """For each broken row: by how much, the column of the run, and the columns of which one must be 1."""
-        grouped = self.grouped
-        runs = [self._at(columns, values, len(grouped.problem.nodes)) for columns in grouped.runs]
-        before = np.zeros(len(grouped.problem.nodes))  # what each node ran in groups before
-        for group in range(1, len(runs)):
-            before += runs[group - 1]
-            held = self._at(grouped.held[group], values, len(grouped.problem.sizes))
-            made = np.zeros(len(grouped.problem.nodes))
-            self.clock.spend(looks=len(made) * (len(runs) - group))
-            for until in range(group, len(runs)):
-                made += runs[until]
-                traces = cheapest(self.arrays, self.free, held, made)
-                waits = np.where(self.last == until, 1.0 - before, 0.0)
-                off = np.maximum(runs[until], waits) - traces.cost
-                for node in np.argsort(-off, kind="stable")[:FROM_PAIR].tolist():
-                    if off[node] < BROKEN:
-                        break
-                    columns = self._columns(group, until, traces.path(int(traces.read[node])))
-                    if waits[node] > runs[until][node]:
-                        yield float(off[node]), SURELY, (*columns, *self._runs_before(node, group))
-                    else:
-                        yield float(off[node]), grouped.runs[until][node], columns
+        grouped, nodes, values_count = self.grouped, len(self.grouped.problem.nodes), len(self.free)
+        runs = [self._at(columns, values, nodes) for columns in grouped.runs]
+
+        def held(group: int) -> Floats:
+            self.clock.spend(looks=nodes * (len(runs) - group))
+            return self._at(grouped.held[group], values, values_count)
+
+        for row in broken(self.arrays, self.free, runs, held, self.last):
+            columns = self._columns(row.group, row.until, row.path)
+            if row.waits:
+                yield row.off, SURELY, (*columns, *self._runs_before(row.node, row.group))
+            else:
+                yield row.off, grouped.runs[row.until][row.node], columns
 
     def _columns(self, group: int, until: int, path: Sequence[int]) -> tuple[int, ...]:
         grouped, source = self.grouped, self.grouped.writer[path[-1]]

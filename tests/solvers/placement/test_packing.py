@@ -115,7 +115,7 @@ def test_without_time_there_is_still_an_answer() -> None:
 
 def test_a_search_ends_when_it_is_told() -> None:
     units = _Units(columns(published("F")), 1024, Clock())
-    rank, offsets = np.arange(len(units.size)), np.zeros(len(units.size), np.int64)
+    rank, offsets = np.arange(len(units.length)), np.zeros_like(units.length)
     assert search_canonical(units.case, rank, 1 << 40, 1 << 40, offsets, np.zeros(1, np.int64))[0] == FITS
     how, looked = search_canonical(units.case, rank, 1 << 40, 1 << 40, offsets, np.ones(1, np.int64))
     assert how == UNKNOWN
