@@ -20,7 +20,6 @@ from solvers.problem import Limits, Progress
 from solvers.updates import in_time
 
 _BEGUN = 100  # moves that the first step takes, for each read of a node
-_STEP = 4  # usual goes' work of a step, as of a lot of annealing; linear programs are not divided
 
 
 class Raising(Operator):
@@ -30,7 +29,7 @@ class Raising(Operator):
         self.ended = False
         self.local = LocalSearch(asked.problem, asked.budget, asked.limits.seed)
         super().__init__(asked, _BEGUN * sum(len(node.reads) for node in asked.problem.nodes))
-        self.most = _STEP * asked.moves
+        self.most = asked.lot  # linear programs are not divided
 
     @cached_property
     def below(self) -> BoundSearch:

@@ -16,19 +16,18 @@ from functools import partial
 from solvers.clock import Work
 from solvers.methods.auto.annealing import Annealing
 from solvers.methods.auto.operator import Offer, Operator
-from solvers.methods.auto.question import SearchQuestion
+from solvers.methods.auto.question import Earnings, SearchQuestion
 
 _LOOK_SECONDS = 0.01  # between two looks at what a step has done, which decide nothing
-_FADING = 0.7  # of what an operator gained and spent before, at each of its steps: what is new tells most
 
 
-class Account:
+class Account(Earnings):
     """What one operator has had."""
 
     def __init__(self, operator: Operator) -> None:
+        super().__init__()
         self.operator = operator
         self.served = 0.0  # work by its share, as in fair queueing
-        self.gained, self.spent = 0.0, 1.0  # fading
         self.waiting = False
 
     def is_ready(self, now: float) -> bool:
@@ -37,9 +36,6 @@ class Account:
         if self.waiting and not before:
             self.served = max(self.served, now)
         return self.waiting
-
-    def rate(self) -> float:
-        return self.gained / self.spent
 
 
 class Scheduler:
@@ -67,8 +63,7 @@ class Scheduler:
         spent, beside = self._run(chosen.operator)
         chosen.served += spent / part
         self.accounts[0].served += beside / share(self.accounts[0])
-        chosen.gained = _FADING * chosen.gained + self.asked.gain_since(before)
-        chosen.spent = _FADING * chosen.spent + spent
+        chosen.learn(self.asked.gain_since(before), spent)
         return True
 
     def _run(self, operator: Operator) -> tuple[int, int]:
