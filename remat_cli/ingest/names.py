@@ -85,7 +85,7 @@ def _stable_order(nodes: list[onnx.NodeProto], needs: list[set[int]], path: Path
 
     ONNX Runtime's priority-based order is the same, so that a sorted graph stays as it is or becomes what would run.
     """
-    order = by_rank([sorted(need) for need in needs], list(map(_rank, nodes)))
+    order = by_rank(needs, list(map(_rank, nodes)))
     if len(order) < len(nodes):
         raise BadInput(f"{path}: the graph has a cycle: {_cycle(nodes, needs, set(order))}")
     return order

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from heapq import heapify, heappop, heappush
 
 import onnx
 
@@ -24,6 +23,7 @@ from remat_cli.errors import BadInput, Usage
 from remat_cli.model import semantics
 from remat_cli.model.graph import Graph, Op
 from remat_cli.model.step_parts import FINITE, parts_of
+from remat_cli.onnx_graph.walk import by_rank, edges
 
 # output -> the input in whose place it comes; True: also those that are found by name; None: only those of `grad`
 InPlace = Mapping[str, str] | bool | None
@@ -238,27 +238,10 @@ def _waits(graph: Graph, pairs: Mapping[str, str]) -> dict[int, set[int]]:
 
 
 def _order(graph: Graph, waits: Mapping[int, set[int]]) -> list[int]:
-    """Of the ops that could run, the first in the file. Where updates wait for each other, the first op goes on."""
-    place = {name: index for index, op in enumerate(graph.ops) for name in op.writes}
-    sources = [{place[name] for name in op.reads if name in place} for op in graph.ops]
-    missing = [source | waits.get(index, set()) for index, source in enumerate(sources)]
-    after: list[list[int]] = [[] for _ in graph.ops]
-    for index, others in enumerate(missing):
-        for other in others:
-            after[other].append(index)
-    ready, order = [index for index, others in enumerate(missing) if not others], list[int]()
-    heapify(ready)
-    ran = [False] * len(graph.ops)
-    while len(order) < len(graph.ops):
-        if not ready:
-            ready = [next(k for k, source in enumerate(sources) if not ran[k] and all(ran[one] for one in source))]
-        index = heappop(ready)
-        if ran[index]:
-            continue
-        ran[index] = True
-        order.append(index)
-        for reader in after[index]:
-            missing[reader].discard(index)
-            if not missing[reader] and not ran[reader]:
-                heappush(ready, reader)
+    """Of the ops that could run, the first in the file. Where updates wait for each other, the first waits no more."""
+    reads = edges([op.reads for op in graph.ops], [op.writes for op in graph.ops])
+    left, alike = dict(waits), [0] * len(reads)
+    while len(order := by_rank([{*one, *left.get(k, ())} for k, one in enumerate(reads)], alike)) < len(reads):
+        ran = set(order)
+        del left[next(k for k, sources in enumerate(reads) if k not in ran and ran.issuperset(sources))]
     return order

@@ -6,13 +6,13 @@ Invariant: nothing here knows what an op does; a subgraph is what stands in an a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 
 import onnx
 
 GRAPH_ATTRIBUTES = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
-Reads = Sequence[Sequence[int]]  # for each node, in file order, the nodes that it reads
+Reads = Sequence[Collection[int]]  # for each node, in file order, the nodes that it reads
 
 
 def subgraphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
@@ -104,11 +104,15 @@ def strict_order(reads: Reads, op_types: Sequence[str]) -> list[int]:
 
 
 def by_rank(reads: Reads, ranks: Sequence[float]) -> list[int]:
-    """The order that runs, of the nodes that are ready, the one of least rank; of equals the first in the file."""
-    waiting = [len(set(sources)) for sources in reads]
+    """The order that runs, of the nodes that are ready, the one of least rank; of equals the first in the file.
+
+    Nodes that wait for each other, and what reads them, are left out.
+    """
+    needs = [set(sources) for sources in reads]
+    waiting = [len(sources) for sources in needs]
     readers: list[list[int]] = [[] for _ in reads]
-    for index, sources in enumerate(reads):
-        for source in set(sources):
+    for index, sources in enumerate(needs):
+        for source in sources:
             readers[source].append(index)
     ready = [(ranks[index], index) for index, count in enumerate(waiting) if not count]
     heapify(ready)

@@ -14,6 +14,7 @@ import numpy as np
 
 from remat_cli.gradient.tape import Taped
 from remat_cli.gradient.tensor import Tensor
+from remat_cli.model.windows import explicit_pads
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +54,9 @@ def window(op: Taped, size: tuple[int, ...], kernel: tuple[int, ...]) -> Window:
     rank = len(size)
     strides = tuple(op.get("strides") or [1] * rank)
     dilations = tuple(op.get("dilations") or [1] * rank)
-    pads = tuple(op.get("pads") or [0] * 2 * rank)
-    auto = op.get("auto_pad", "NOTSET")
-    if auto == "VALID":
-        pads = (0,) * 2 * rank
-    elif auto.startswith("SAME"):
-        reach = [d * (k - 1) + 1 for d, k in zip(dilations, kernel)]
-        total = [max((-(-x // s) - 1) * s + r - x, 0) for x, s, r in zip(size, strides, reach)]
-        smaller, larger = [t // 2 for t in total], [t - t // 2 for t in total]
-        pads = (*smaller, *larger) if auto == "SAME_UPPER" else (*larger, *smaller)
     if min((*kernel, *strides, *dilations), default=1) < 1 or {len(kernel), len(strides), len(dilations)} != {rank}:
         raise op.refuse(f"a window of {list(kernel)} by strides {list(strides)} cannot slide over {list(size)}")
+    pads = explicit_pads(op.get("auto_pad", ""), op.get("pads"), size, kernel, strides, dilations)
     return Window(size, kernel, strides, dilations, pads[:rank], pads[rank:])
 
 

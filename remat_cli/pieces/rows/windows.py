@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from remat_cli.model.windows import explicit_pads
 from remat_cli.pieces.ways import AlongAxis, Call, Row, Shape, Slide, Way
 
 CHANNELS = 1
@@ -56,26 +57,14 @@ def _slides(call: Call, kernel: Shape, transposed: bool = False) -> Iterator[tup
     sizes, made = call.read(0)[2:], call.made[2:]
     rank = len(sizes)
     strides, dilations = call.get("strides") or [1] * rank, call.get("dilations") or [1] * rank
-    pads = _pads(call, kernel, tuple(strides), tuple(dilations), transposed)
-    for place in range(rank if pads else 0):
+    auto = call.get("auto_pad", b"").decode()
+    if transposed and auto.startswith("SAME"):
+        return
+    pads = explicit_pads(auto, call.get("pads"), sizes, kernel, strides, dilations)
+    for place in range(rank):
         if made[place] > 1:
             own = kernel[place], strides[place], dilations[place], pads[place], sizes[place]
             yield 2 + place, Slide(*own, pads, transposed)
-
-
-def _pads(call: Call, kernel: Shape, strides: Shape, dilations: Shape, transposed: bool) -> Shape:
-    """The padding before all axes and then after them; nothing where it is not made explicit here."""
-    rank, auto = len(kernel), call.get("auto_pad", b"NOTSET").decode()
-    if auto in ("NOTSET", ""):
-        return tuple(call.get("pads") or [0] * 2 * rank)
-    if auto == "VALID":
-        return (0,) * 2 * rank
-    if transposed:
-        return ()
-    spans = zip(call.read(0)[2:], call.made[2:], kernel, strides, dilations)
-    total = [max((out - 1) * step + (width - 1) * apart + 1 - size, 0) for size, out, width, step, apart in spans]
-    smaller, larger = [pad // 2 for pad in total], [pad - pad // 2 for pad in total]
-    return (*smaller, *larger) if auto == "SAME_UPPER" else (*larger, *smaller)
 
 
 ROWS: dict[tuple[str, str], Row] = {
