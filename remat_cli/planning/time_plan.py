@@ -31,7 +31,7 @@ ORDER_SHARE = 1 / 2  # The model's own order of first computes has this much, be
 TRIAL_SECONDS = 600.0  # One model is tried for at most this long: a search that is limited by work has no end of time.
 LATE_SECONDS = 0.5  # With less left, nothing more is asked.
 REPLACING_SECONDS = 20.0  # Places that were found already are found again within this.
-PLACING_GRACE_SECONDS = 2.0  # A plan that was found has this much to be placed, when time is up.
+PLACING_GRACE_SECONDS = 2.0  # A plan that was found has this much to be placed, once time is up or Ctrl-C came.
 PLACING_GRACE_MOVES = 1_500_000  # Where work is limited, which time must not decide, it has so many moves.
 ENOUGH_SHARE = 0.7  # One way of making a plan fit has this much of what is left for all of them.
 
@@ -113,11 +113,13 @@ class TimePlan:
         return self.limits.clock.within(0)
 
     def repairing(self) -> Clock:
-        """Making one plan fit. Where time is up, or work is limited, it has a grace of its own: it comes in large
-        steps, and would leave nothing for the search."""
-        if self.by_work:
-            return limited(moves=PLACING_GRACE_MOVES)
-        return Clock(PLACING_GRACE_SECONDS) if self.late else self.limits.clock
+        """Making one plan fit, which has a grace of its own at the end of the time. Where work is limited, it has all
+        its moves apart: it comes in large steps, and would leave nothing for the search."""
+        return limited(moves=PLACING_GRACE_MOVES) if self.by_work else _graced(self.limits.clock)
+
+    def bettering(self) -> Clock:
+        """Making a plan that fits lower or cheaper: the same without the grace."""
+        return limited(moves=PLACING_GRACE_MOVES) if self.by_work else self.limits.clock
 
     def walking(self) -> Clock:
         """Walks, which make the plan of last resort."""
@@ -154,6 +156,19 @@ class TimePlan:
     def cheaper(self) -> Limits:
         """A search for a cheaper plan that holds as little."""
         return self.limits.silent().share(0.3)
+
+
+def _graced(clock: Clock) -> Clock:
+    """The same clock, which ends a grace from now at the earliest, and a grace after somebody has had enough, whenever
+    that is: a plan that was found is not lost because its places were being looked for."""
+    heard: list[float] = []
+
+    def stopped() -> bool:
+        if not heard and clock.stopped():
+            heard.append(monotonic())
+        return bool(heard) and monotonic() - heard[0] >= PLACING_GRACE_SECONDS
+
+    return replace(clock.within(clock.left()), seconds=max(clock.left(), PLACING_GRACE_SECONDS), stopped=stopped)
 
 
 def settling_round(clock: Clock) -> Clock:

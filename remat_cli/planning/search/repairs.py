@@ -72,7 +72,7 @@ def arrange_cheaper(request: PlanRequest, candidate: Candidate) -> Candidate:
     computed again."""
     if not request.target.online or request.late:
         return candidate
-    other = run(settle(request, candidate, request.time.repairing(), fitted))
+    other = run(settle(request, candidate, request.time.bettering(), fitted))
     return other if other is not None and other.cost < candidate.cost else candidate
 
 
@@ -100,7 +100,7 @@ def _lower_once(request: PlanRequest, candidate: Candidate) -> Candidate | None:
     if places is None or places.block <= places.bound:
         return None
     wanted = request.counted(candidate) - places.block + places.bound
-    clock = request.time.repairing()
+    clock = request.time.bettering()
     other = run(settle(replace(request, budget=wanted), candidate, clock)) or candidate
     packed = request.target.place(other, clock=clock.share(ENOUGH_SHARE))
     best = packed if request.counted(packed) < request.counted(other) else other

@@ -10,15 +10,17 @@ import pytest
 
 from remat_cli.model.sessions import DEFAULT, STRICT, Session
 from remat_cli.planning import time_plan
+from remat_cli.planning.search import repairs
 from remat_cli.planning.search.repairs import Fit, lower, repair, settle, walk
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.targets.candidate import Candidate
-from solvers.clock import limited
+from solvers.clock import Clock, limited
 from solvers.coroutines import run
 from solvers.placement import fitting
-from solvers.placement.fitting import moved_about
+from solvers.placement.fitting import Fitting, moved_about
 from solvers.placement.memory import LaterRuns
 from solvers.placement.pattern import outputs_apart
+from solvers.problem import Limits
 from solvers.schedule import evaluate
 from tests.remat_cli.planning.requests import candidate_for, nothing, request_for, within
 
@@ -33,6 +35,7 @@ def settled_by(request: PlanRequest, candidate: Candidate, fit: Fit = moved_abou
 
 KINDS = pytest.mark.parametrize("session", [STRICT, DEFAULT], ids=lambda kind: kind.name)
 LARGE = 1 << 40
+AMPLE = 1000.0  # seconds, which nothing here takes
 
 
 def placed(path: Path, session: Session, seed: int | None = 0) -> tuple[PlanRequest, Candidate]:
@@ -129,6 +132,36 @@ def test_where_work_is_limited_no_clock_ends_the_last_placement(data: Path, monk
         assert moved is not None
         found.append(moved.order)
     assert found[0] == found[1]
+
+
+def test_ctrl_c_while_a_plan_gets_its_places_does_not_lose_it(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search had ended by itself, so placing had no grace, and a plan of five times the cost was given."""
+    request, candidate = placed(data / "torch_cnn.onnx", STRICT)
+    just, pressed = within(request, request.counted(candidate) - 64), list[bool]()
+    moved = settled_by(just, candidate)
+    assert moved is not None
+
+    def slowly(_: object, __: object, ___: int, clock: Clock) -> Fitting:
+        pressed.append(True)
+        yield
+        return None if clock.interrupts() else moved.order
+
+    monkeypatch.setattr(repairs, "fitted", slowly)
+    monkeypatch.setattr(time_plan, "PLACING_GRACE_SECONDS", AMPLE)
+    asked = replace(just, method="auto", limits=Limits(Clock(AMPLE, lambda: bool(pressed))))
+    found = check(asked, repaired_by(asked, candidate.unplaced), candidate)
+    assert found.order == moved.order
+    assert asked.time.bettering().interrupts()
+    assert not asked.time.repairing().interrupts()
+    monkeypatch.setattr(time_plan, "PLACING_GRACE_SECONDS", 0.0)
+    assert asked.time.repairing().interrupts()
+
+
+def test_placing_that_begins_just_before_the_end_has_as_long_as_after_it(data: Path) -> None:
+    request = request_for(data / "torch_cnn.onnx", LARGE)
+    for seconds in (0.0, 1.0, AMPLE):
+        given = replace(request, limits=Limits(Clock(seconds))).time.repairing().seconds
+        assert time_plan.PLACING_GRACE_SECONDS <= given <= max(seconds, time_plan.PLACING_GRACE_SECONDS)
 
 
 def test_a_plan_for_a_default_session_leaves_room_for_what_its_model_adds(
