@@ -42,6 +42,8 @@ def parse_json(content: bytes | str, pairs: Callable[[list[tuple[str, Any]]], An
     """What the text says. Raises ValueError, in words, for what is not JSON, is nested too deeply or has no text."""
     try:
         found = json.loads(content, object_pairs_hook=pairs)
+    except UnicodeDecodeError as error:
+        raise ValueError("it is not even text") from error
     except RecursionError as error:
         raise ValueError(f"it is nested more than {NESTING_LEVELS} deep") from error
     plain = content.isascii() and (b"\\u" if isinstance(content, bytes) else "\\u") not in content  # type: ignore[operator]

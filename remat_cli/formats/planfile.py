@@ -189,8 +189,6 @@ def read(path: Path) -> PlanFile:
     """Load a plan and check its form; `replay` says whether it is legal."""
     try:
         data = parse_json(read_whole(path, TEXT_BYTES))
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{path} is not a plan: it is not even text; plans are what 'remat solve' writes") from error
     except ValueError as error:
         raise BadInput(f"{path} is not a plan, or truncated: {error}; plans are what 'remat solve' writes") from error
     said = data.get("format") if isinstance(data, dict) else None
@@ -205,7 +203,7 @@ def _plan(data: dict[str, Any], path: Path) -> PlanFile:
     try:
         plan: PlanFile = declared(PlanFile, data)
     except Undeclared as error:
-        raise BadInput(f"{path}: {error}") from error
+        raise BadInput(f"{path} is no whole plan: {error}; run 'remat solve' again") from error
     for place, entry in enumerate(plan.program):
         if wrong := fault(entry):
             raise BadInput(f"{path}: program[{place}]: {wrong}")

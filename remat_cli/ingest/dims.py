@@ -31,7 +31,8 @@ def bind(model: onnx.ModelProto, dims: Mapping[str, int], path: Path) -> dict[st
     if left:
         flags = " ".join(f"--dim {quote(f'{hint}=N')}" for hint in left)
         more = f", and {len(left) - 1} more," if len(left) > 1 else ""
-        raise BadInput(f"{path}: dimension {next(iter(left.values()))}{more} has no size; pass {flags}")
+        unknown = next((f"; there is no {name!r} to bind" for name in dims if name not in used), "")
+        raise BadInput(f"{path}: dimension {next(iter(left.values()))}{more} has no size; pass {flags}{unknown}")
     _drop_unknown(model, dims)
     return used
 

@@ -103,7 +103,10 @@ def _spread(text: str) -> Spread:
         raise ValueError(f"'{text}' is no range of budgets: write 30%..100%/8, of 2 to {MOST_BUDGETS} budgets")
     if not ends.strip():
         return Spread(int(count))
-    return Spread(int(count), parse_budget(low), parse_budget(high))
+    least, most = parse_budget(low), parse_budget(high)
+    if least.relative == most.relative and least.amount > most.amount:
+        raise ValueError(f"'{text}' goes down: write the smaller budget first, {high}..{low}/{count}")
+    return Spread(int(count), least, most)
 
 
 def parse_bytes(text: str) -> int:

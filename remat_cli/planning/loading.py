@@ -5,6 +5,7 @@ Invariant: a cost file is used only for the very model it was made for.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
@@ -54,7 +55,7 @@ def load_subject(
         model, costs = model_of(where), costs or where
     if isinstance(model, Path):
         if not model.is_file():
-            raise BadInput(f"{model}: {'it is a folder' if model.is_dir() else 'there is no such file'}")
+            raise BadInput(f"{model}: {_why_no_file(model)}")
         if model.suffix == ".json":
             return _bare(model, costs, dims)
         beside = costfile.beside(model)
@@ -69,6 +70,12 @@ def load_subject(
         _check_made_for(found, graph, path)
     subject = subject_of(graph, found, describe(path) if path else None, session, as_run, in_place)
     return subject if path is costs and content is None else subject.given_as(content, None if path else found)
+
+
+def _why_no_file(path: Path) -> str:
+    if path.is_dir():
+        return "it is a folder"
+    return f"it is a link to {os.readlink(path)}, where no file is" if path.is_symlink() else "there is no such file"
 
 
 def is_model(path: Path) -> bool:

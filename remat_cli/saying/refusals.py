@@ -141,7 +141,8 @@ def _ways_out(answer: Answer) -> str:
     """Commands to run instead."""
     enough, graph = least_needed(answer), answer.subject.graph
     ways = []
-    if graph is not None and answer.budget < FEW_BYTES <= answer.baseline.peak:
+    plain = answer.said is None or answer.said.unit == ""
+    if graph is not None and plain and 0 < answer.budget < FEW_BYTES <= answer.baseline.peak:
         ways.append("a plain number is bytes" + _meant(answer.budget))
     elif answer.says(PlanNote.HELD_IN_ANY_CASE):
         ways.append("try --minimize peak, which finds how little is enough")
@@ -160,8 +161,6 @@ def _ways_out(answer: Answer) -> str:
 
 def _meant(number: int) -> str:
     """What a number of bytes was meant to be that is too small to be one."""
-    if number == 0:
-        return ""
     share = f"{number}% or " if number <= 100 else ""
     return f": did you mean {share}{number}GB?"
 

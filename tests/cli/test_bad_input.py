@@ -78,6 +78,14 @@ def newer(folder: Path, data: Path, remat: Command) -> None:
     (folder / "m.plan.json").write_text(plan.replace("remat-plan/1", "remat-plan/2"))
 
 
+def half_a_plan(folder: Path, data: Path, remat: Command) -> None:
+    (folder / "m.plan.json").write_text('{"format": "remat-plan/1", "model": {"path": "m.onnx", "sha256": ""}}')
+
+
+def linked(folder: Path, data: Path, remat: Command) -> None:
+    (folder / "m.onnx").symlink_to("gone.onnx")
+
+
 def without_costs(folder: Path, data: Path, remat: Command) -> None:
     profiled(folder, data, remat)
     assert remat("solve", "m.onnx", "--budget", "100%", "-q", "-o", "m.plan.json").code == 0
@@ -150,7 +158,13 @@ ROWS: dict[str, tuple[Given, tuple[object, ...], int, str]] = {
     "the gradient of a cost file": (profiled, ("grad", "m.costs.yaml"), 3, "is not an ONNX model"),
     "the gradient of nothing": (nothing, ("grad", "m.onnx"), 3, "cannot read m.onnx"),
     "a dimension that is not there": (model, ("grad", "m.onnx", "--dim", "bacth=3"), 3, "--dim bacth"),
-    "emitting a model": (model, ("emit", "m.onnx"), 3, "is not a plan: it is not even text"),
+    "emitting a model": (model, ("emit", "m.onnx"), 3, "is not a plan, or truncated: it is not even text"),
+    "a model for a certificate": (planned, ("check", "m.onnx", "m.plan.json"), 3, "it is not even text"),
+    "a plan that is not whole": (half_a_plan, ("show", "m.plan.json"), 3, "is missing; run 'remat solve' again"),
+    "an option of others": (model, (*SOLVE, "--method", "milp", "--samples", 3), 2, "one of lp-walks, lp-rounding"),
+    "a link to nowhere": (linked, SOLVE, 3, "it is a link to gone.onnx, where no file is"),
+    "budgets that go down": (model, ("sweep", "m.onnx", "--budgets", "90%..60%/3"), 2, "first, 60%..90%/3"),
+    "a budget of nothing": (model, ("solve", "m.onnx", "--budget", "0%"), 4, "2.781MB); try --minimize peak"),
     "showing a cost file": (profiled, ("show", "m.costs.yaml"), 3, "plans are what 'remat solve' writes"),
     "feeding a model": (planned, ("verify", "m.plan.json", "--model", "n.onnx", "--feeds", "m.onnx"), 3, "numpy.savez"),
 }

@@ -218,11 +218,12 @@ def check_options(method: str, options: Mapping[str, Any]) -> None:
     """Refuse options that the method does not have, or that mean nothing to it."""
     if method not in METHODS:
         raise Usage(f"there is no method '{method}'; {meant(method, METHODS)}")
-    own = {option.name for option in options_of(METHODS[method].options)}
-    flags = {option.name: option.flag for entry in METHODS.values() for option in options_of(entry.options)}
-    if foreign := sorted(set(options) - own):
+    every = {name: {option.name: option.flag for option in options_of(METHODS[name].options)} for name in METHODS}
+    flags = {name: flag for known in every.values() for name, flag in known.items()}
+    if foreign := sorted(set(options) - every[method].keys()):
         names = ", ".join(flags.get(name, name) for name in foreign)
-        raise Usage(f"{names} is not an option of '{method}'")
+        having = ", ".join(name for name, known in every.items() if foreign[0] in known)
+        raise Usage(f"{names} is not an option of '{method}'" + (f"; it is one of {having}" if having else ""))
     try:
         built(METHODS[method].options, options)
     except ValueError as error:
