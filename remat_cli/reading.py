@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from remat_cli.errors import BadInput
-from remat_cli.limits import NESTING_LEVELS
+from remat_cli.limits import NESTING_LEVELS, TEXT_BYTES
 
 
 def read_whole(path: Path, most: int) -> bytes:
@@ -59,6 +59,21 @@ def parse_json(content: bytes | str, pairs: Callable[[list[tuple[str, Any]]], An
             waiting += [(part, depth + 1) for part in thing if not isinstance(part, leaves)]
         elif isinstance(thing, str) and not (thing.isascii() and "\0" not in thing) and not _is_text(thing):
             raise ValueError(f"{thing!r} holds what no text can hold")
+    return found
+
+
+def read_object(path: Path, form: str, called: str, writer: str) -> dict[str, Any]:
+    """What a file of ours of this format says. `called`: what such files are; `writer`: the command that makes one."""
+    made = f"make one with '{writer}'"
+    try:
+        found = parse_json(read_whole(path, TEXT_BYTES))
+    except ValueError as error:
+        raise BadInput(f"{path} is not {called}, or truncated: {error}; {made}") from error
+    said = found.get("format") if isinstance(found, dict) else None
+    if newer := written_by_newer(said, form):
+        raise BadInput(f"{path}: {newer}, or {made}")
+    if not isinstance(found, dict) or said != form:
+        raise BadInput(f"{path} is not {called} of format {form}; {made}")
     return found
 
 

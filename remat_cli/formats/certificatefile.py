@@ -16,9 +16,8 @@ from remat_cli.errors import BadInput
 from remat_cli.formats import problemfile
 from remat_cli.formats.declared import Undeclared, declared
 from remat_cli.formats.files import write_whole
-from remat_cli.limits import TEXT_BYTES
 from remat_cli.model.problem_of import Named
-from remat_cli.reading import parse_json, read_whole, written_by_newer
+from remat_cli.reading import read_object
 from solvers.proof.certificate import Cases, Certificate, CostProof, Sum
 
 FORMAT = "remat-certificate/1"
@@ -76,14 +75,7 @@ def _step(step: Sum | Cases) -> dict[str, Any]:
 
 
 def read(path: Path) -> Certificate:
-    try:
-        data = parse_json(read_whole(path, TEXT_BYTES))
-    except ValueError as error:
-        raise BadInput(f"{path} is not a certificate, or truncated: {error}") from error
-    if isinstance(data, dict) and (newer := written_by_newer(data.get("format"), FORMAT)):
-        raise BadInput(f"{path}: {newer}")
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise BadInput(f"{path} is not a certificate of format {FORMAT}; 'remat solve --certificate' writes them")
+    data = read_object(path, FORMAT, "a certificate", "remat solve --certificate")
     try:
         return _certificate(data)
     except Undeclared as error:

@@ -21,7 +21,7 @@ from remat_cli.formats.program import fault, number_program
 from remat_cli.limits import TEXT_BYTES
 from remat_cli.model.proved import PlanProof, Promise, overhead_of
 from remat_cli.model.sessions import Session, kind_of
-from remat_cli.reading import parse_json, read_whole, written_by_newer
+from remat_cli.reading import parse_json, read_object, read_whole
 from solvers.placement.largest import Placement
 from solvers.plan import Plan
 from solvers.problem import Problem
@@ -187,16 +187,7 @@ def is_plan(path: Path) -> bool:
 
 def read(path: Path) -> PlanFile:
     """Load a plan and check its form; `replay` says whether it is legal."""
-    try:
-        data = parse_json(read_whole(path, TEXT_BYTES))
-    except ValueError as error:
-        raise BadInput(f"{path} is not a plan, or truncated: {error}; plans are what 'remat solve' writes") from error
-    said = data.get("format") if isinstance(data, dict) else None
-    if newer := written_by_newer(said, FORMAT):
-        raise BadInput(f"{path}: {newer}, or run 'remat solve' again")
-    if not isinstance(data, dict) or said != FORMAT:
-        raise BadInput(f"{path} is not a plan of format {FORMAT}; make one with 'remat solve'")
-    return _plan(data, path)
+    return _plan(read_object(path, FORMAT, "a plan", "remat solve"), path)
 
 
 def _plan(data: dict[str, Any], path: Path) -> PlanFile:

@@ -165,7 +165,7 @@ ROWS: dict[str, tuple[Given, tuple[object, ...], int, str]] = {
     "a link to nowhere": (linked, SOLVE, 3, "it is a link to gone.onnx, where no file is"),
     "budgets that go down": (model, ("sweep", "m.onnx", "--budgets", "90%..60%/3"), 2, "first, 60%..90%/3"),
     "a budget of nothing": (model, ("solve", "m.onnx", "--budget", "0%"), 4, "2.781MB); try --minimize peak"),
-    "showing a cost file": (profiled, ("show", "m.costs.yaml"), 3, "plans are what 'remat solve' writes"),
+    "showing a cost file": (profiled, ("show", "m.costs.yaml"), 3, "make one with 'remat solve'"),
     "feeding a model": (planned, ("verify", "m.plan.json", "--model", "n.onnx", "--feeds", "m.onnx"), 3, "numpy.savez"),
 }
 
