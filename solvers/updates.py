@@ -79,7 +79,6 @@ class _Holding:
         self.problem = problem
         self.result: list[int] = []
         self.held: list[int] = []
-        self.missing: Counter[int] = Counter()  # values whose makers are held back
         times = Counter(order)
         self.ahead = {index: sum(times[reader] for reader in readers) for index, readers in waits.items()}
         self.updates: dict[int, list[int]] = {}  # node -> the updates that wait for it
@@ -90,18 +89,9 @@ class _Holding:
             self.take(index)
 
     def take(self, index: int) -> None:
-        if not self._ready(index):
-            self.held.append(index)
-            self.missing.update(self.problem.nodes[index].writes)
-            return
-        self._run(index)
+        self.held.append(index)
         while (place := self._next()) is not None:
-            held = self.held.pop(place)
-            self.missing.subtract(self.problem.nodes[held].writes)
-            self._run(held)
-
-    def _ready(self, index: int) -> bool:
-        return not self.ahead.get(index) and not any(self.missing[value] for value in self.problem.nodes[index].reads)
+            self._run(self.held.pop(place))
 
     def _next(self) -> int | None:
         """The first of what is held that may run: it waits for no update, and for nothing that was held before it."""

@@ -15,7 +15,7 @@ from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
 
 from solvers.problem import Kind, Node, Problem
-from solvers.reductions.contraction import Contraction
+from solvers.reductions.contraction import Contraction, numbered
 from solvers.updates import following_readers
 
 WEIGHTIEST = (Kind.COMPUTE, Kind.EPILOGUE, Kind.OPAQUE, Kind.CONCAT, Kind.REDUCTION, Kind.POINTWISE)
@@ -29,15 +29,8 @@ def with_whole_kernels(problem: Problem) -> Contraction:
     inside = [_inside(problem, kernel, readers) for kernel in kernels]
     gone = set().union(*inside)
     values = [value for value in range(len(problem.sizes)) if value not in gone]
-    number = {value: place for place, value in enumerate(values)}
-    small = replace(
-        problem,
-        nodes=tuple(_numbered(_one(problem, *pair), number) for pair in zip(kernels, inside, strict=True)),
-        sizes=tuple(problem.sizes[value] for value in values),
-        outputs=tuple(number[value] for value in problem.outputs),
-        optional=frozenset(number[value] for value in problem.optional if value in number),
-        inner=frozenset(),
-    )
+    nodes = tuple(_one(problem, *pair) for pair in zip(kernels, inside, strict=True))
+    small = numbered(replace(problem, nodes=nodes, inner=frozenset()), values)
     last = {kernel[-1]: place for place, kernel in enumerate(kernels)}
     return Contraction(
         small,
@@ -161,17 +154,3 @@ def _kind(nodes: Sequence[Node]) -> Kind:
     if Kind.COMPUTE in kinds and nodes[-1].kind in (Kind.POINTWISE, Kind.REDUCTION):
         return Kind.EPILOGUE
     return next((kind for kind in WEIGHTIEST if kind in kinds), nodes[-1].kind)
-
-
-def _numbered(node: Node, number: dict[int, int]) -> Node:
-    def renumbered(pairs: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-        return tuple((number[write], number.get(read, read)) for write, read in pairs)
-
-    return replace(
-        node,
-        reads=tuple(number[value] for value in node.reads),
-        writes=tuple(number[value] for value in node.writes),
-        views=renumbered(node.views),
-        overwrites=renumbered(node.overwrites),
-        updates=tuple((number[write], place) for write, place in node.updates),
-    )

@@ -14,6 +14,7 @@ from solvers.orders.blocks import Blocks
 from solvers.problem import RESIDENT, Node, Problem
 from solvers.reductions.contraction import Contraction as Contraction
 from solvers.reductions.contraction import after as after
+from solvers.reductions.contraction import numbered
 from solvers.reductions.kernels import with_whole_kernels
 
 _NOTHING = 1e-4  # share of the cost of everything; an op that costs no more is recomputed for free
@@ -41,16 +42,9 @@ def without_views(problem: Problem) -> Contraction:
         return Contraction(problem, tuple, tuple)
     base, takes = _bases(problem, is_view)
     kept = [index for index, view in enumerate(is_view) if not view]
-    renumber, sizes = _renumber(problem, kept)
-    small = Problem(
-        nodes=tuple(_rebase(problem.nodes[index], base, renumber, takes, problem.sizes) for index in kept),
-        sizes=tuple(sizes),
-        outputs=tuple(renumber[value] for value in problem.outputs),
-        resident=problem.resident,
-        optional=frozenset(renumber[value] for value in problem.optional if value in renumber),
-        unread_stay=problem.unread_stay,
-        inner=frozenset(renumber[value] for value in problem.inner if value in renumber),
-    )
+    values = sorted(value for index in kept for value in problem.nodes[index].writes)
+    nodes = tuple(_rebase(problem.nodes[index], base, takes, problem.sizes) for index in kept)
+    small = numbered(replace(problem, nodes=nodes), values)
     position = {index: place for place, index in enumerate(kept)}
 
     def shrink(order: Sequence[int]) -> tuple[int, ...]:
@@ -60,7 +54,7 @@ def without_views(problem: Problem) -> Contraction:
         return _with_views(problem, is_view, [kept[index] for index in order])
 
     fixed = sum(node.cost for node, view in zip(problem.nodes, is_view, strict=True) if view)
-    return Contraction(small, expand, shrink, fixed, kept.__getitem__, list(renumber).__getitem__)
+    return Contraction(small, expand, shrink, fixed, kept.__getitem__, values.__getitem__)
 
 
 def _bases(problem: Problem, is_view: Sequence[bool]) -> tuple[list[int], dict[int, set[tuple[int, int]]]]:
@@ -125,37 +119,21 @@ def _overwritten_twice(problem: Problem) -> set[int]:
     return found
 
 
-def _renumber(problem: Problem, kept: list[int]) -> tuple[dict[int, int], list[int]]:
-    values = sorted(value for index in kept for value in problem.nodes[index].writes)
-    return {value: place for place, value in enumerate(values)}, [problem.sizes[value] for value in values]
-
-
-def _rebase(
-    node: Node,
-    base: list[int],
-    renumber: dict[int, int],
-    takes: dict[int, set[tuple[int, int]]],
-    sizes: Sequence[int],
-) -> Node:
-    """The node in the smaller problem's numbers, reading bases where it read views of them."""
+def _rebase(node: Node, base: list[int], takes: dict[int, set[tuple[int, int]]], sizes: Sequence[int]) -> Node:
+    """The node reading bases where it read views of them."""
     reads = [base[value] for value in dict.fromkeys(node.reads)]
     return replace(
         node,
-        reads=tuple(dict.fromkeys(renumber[value] for value in reads if value != RESIDENT)),
-        writes=tuple(renumber[value] for value in node.writes),
-        views=tuple(
-            (renumber[write], RESIDENT if read == RESIDENT or base[read] == RESIDENT else renumber[base[read]])
-            for write, read in node.views
-        ),
+        reads=tuple(dict.fromkeys(value for value in reads if value != RESIDENT)),
+        views=tuple((write, RESIDENT if read == RESIDENT else base[read]) for write, read in node.views),
         overwrites=tuple(
-            (renumber[write], renumber[base[read]])
+            (write, base[read])
             for write in node.writes
             for read in node.may_overwrite(write, sizes)
             # a value that is read twice is never overwritten
             if base[read] != RESIDENT and reads.count(base[read]) == 1
         ),
         takes=tuple(sorted({*node.takes, *(pair for value in node.reads for pair in takes.get(value, ()))})),
-        updates=tuple((renumber[write], number) for write, number in node.updates),
     )
 
 
