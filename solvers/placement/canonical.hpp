@@ -79,7 +79,7 @@ class CanonicalSearch {
         for (i64 place = 1; place < count_; place++) {
             const Item item = order[place], other = order[place - 1];
             if (of_.size[item] == of_.size[other] && of_.first[item] == of_.first[other] &&
-                of_.last[item] == of_.last[other] && of_.rise[item] == of_.rise[other])
+                of_.last[item] == of_.last[other])
                 twin_[item] = other;
         }
     }
@@ -89,7 +89,7 @@ class CanonicalSearch {
         const Array<Item> items = items_of(part);
         i64 limit = height_;
         for (Item item : items) {
-            if (std::max(lowest_[item], last) + of_.size[item] > height_ - of_.rise[item]) return 0;
+            if (std::max(lowest_[item], last) + of_.size[item] > height_) return 0;
             limit = std::min(limit, lowest_[item] + of_.size[item]);
         }
         for (Section section : Range<Section>(part.begin, part.end + 1)) ahead_[section] = section;

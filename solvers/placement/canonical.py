@@ -28,16 +28,12 @@ FITS, NEVER, UNKNOWN = 1, 0, -1
 
 
 class Sections(NamedTuple):
-    """Lifetimes by section: `first` is the first that each is in, `last` the one after its last.
-
-    `rise`: how much is taken above each, as long as it lives.
-    """
+    """Lifetimes by section: `first` is the first that each is in, `last` the one after its last."""
 
     size: Ints
     first: Ints
     last: Ints
     held: Ints  # by section: the sum of the sizes
-    rise: Ints
 
 
 def sections(lives: Lives) -> Sections:
@@ -50,4 +46,4 @@ def sections(lives: Lives) -> Sections:
     change = np.zeros(len(cuts) + 1, np.int64)
     np.add.at(change, first, lives.size)
     np.add.at(change, last, -lives.size)
-    return Sections(lives.size, first, last, np.cumsum(change)[:-1], lives.rise)
+    return Sections(lives.size, first, last, np.cumsum(change)[:-1])

@@ -5,8 +5,7 @@
 // as may be; if it is free nowhere, where those in its way weigh least, and they are taken out. One that found no free
 // place weighs more from then on, so that the hard ones stay and the easy ones move about.
 //
-// Invariant: no two lifetimes that are placed meet in time and in address, and none reaches above the height less its
-// rise.
+// Invariant: no two lifetimes that are placed meet in time and in address, and none reaches above the height.
 #pragma once
 
 #include <tuple>
@@ -109,12 +108,12 @@ class EjectionSearch {
     // place. `offset`: below 0 for what has no place yet.
     EjectionSearch(const Lives& of, Array<double, Item> weight, Array<const double, Item> more, i64 height,
                    Array<i64, Item> offset, i64 seed)
-        : start_(of.start), end_(of.end), size_(of.size), rise_(of.rise), weight_(weight), more_(more), offset_(offset),
+        : start_(of.start), end_(of.end), size_(of.size), weight_(weight), more_(more), offset_(offset),
           height_(height), random_(seed), top_(of.count()), below_(of, offset), above_(of, top_),
           by_offset_(of.count() + 1), by_top_(of.count() + 1) {
         for (Item item : size_.places()) {
             top_[item] = offset[item] + size_[item];
-            if (offset[item] < 0 || top_[item] > limit(item))
+            if (offset[item] < 0 || top_[item] > height_)
                 waiting_.push_back(item);
             else
                 below_.put(item), above_.put(item);
@@ -142,12 +141,10 @@ class EjectionSearch {
         double weight;
     };
 
-    i64 limit(Item item) const { return height_ - rise_[item]; }
-
     void place(Item item) {
         const i64 count = below_.around(item).meeting(start_[item], end_[item], by_offset_);
         above_.around(item).meeting(start_[item], end_[item], by_top_);
-        const Choice chosen = lightest(size_[item], limit(item), count);
+        const Choice chosen = lightest(size_[item], count);
         if (chosen.weight > 0) {
             weight_[item] += more_[item];
             eject(chosen.offset, chosen.offset + size_[item], count);
@@ -159,14 +156,14 @@ class EjectionSearch {
 
     // The lowest free place; if there is none, the place where those in its way weigh least. Only places that begin where
     // another ends, or end where another begins, need be looked at.
-    Choice lightest(i64 size, i64 limit, i64 count) const {
+    Choice lightest(i64 size, i64 count) const {
         Choice best{0, INFINITY_};
-        Window up(*this, size, limit, count);
+        Window up(*this, size, count);
         for (i64 next = -1; next < count && best.weight > 0; next++)
             if (!up.look(next < 0 ? 0 : top_[by_top_[next]], best)) break;
-        Window down(*this, size, limit, count);
+        Window down(*this, size, count);
         for (i64 next = 0; next <= count && best.weight > 0; next++) {
-            const i64 offset = (next < count ? offset_[by_offset_[next]] : limit) - size;
+            const i64 offset = (next < count ? offset_[by_offset_[next]] : height_) - size;
             if (offset >= 0 && !down.look(offset, best)) break;
         }
         return best;
@@ -175,15 +172,14 @@ class EjectionSearch {
     // A place that moves upwards, and what those that it meets weigh together.
     struct Window {
         const EjectionSearch& search;
-        i64 size, limit, count, begun = 0, ended = 0;
+        i64 size, count, begun = 0, ended = 0;
         double weight = 0;
 
-        Window(const EjectionSearch& search_, i64 size_, i64 limit_, i64 count_)
-            : search(search_), size(size_), limit(limit_), count(count_) {}
+        Window(const EjectionSearch& search_, i64 size_, i64 count_) : search(search_), size(size_), count(count_) {}
 
-        // Note the place if it is better; false where nothing higher can be below the limit.
+        // Note the place if it is better; false where nothing higher can be below the height.
         bool look(i64 offset, Choice& best) {
-            if (offset + size > limit) return false;
+            if (offset + size > search.height_) return false;
             for (Item item; begun < count && search.offset_[item = search.by_offset_[begun]] < offset + size; begun++)
                 weight += search.weight_[item];
             for (Item item; ended < count && search.top_[item = search.by_top_[ended]] <= offset; ended++)
@@ -206,7 +202,7 @@ class EjectionSearch {
 
     static constexpr double ROUNDING = 1e-9, LEAST = 1e-300;
 
-    const Sizes start_, end_, size_, rise_;
+    const Sizes start_, end_, size_;
     const Array<double, Item> weight_;
     const Array<const double, Item> more_;
     const Array<i64, Item> offset_;

@@ -10,14 +10,13 @@ enum class Section : i64 {};  // a moment when more is held than before and afte
 
 using Sizes = Array<const i64, Item>;
 
-// Lifetimes, each with what is taken above it as long as it lives: its `rise`.
 struct Lives {
     Array<const i64, Item> start, end;
-    Sizes size, rise;
+    Sizes size;
 
-    auto fields() { return std::tie(start, end, size, rise); }
+    auto fields() { return std::tie(start, end, size); }
 
-    void check() const { require(all_as_long(count(), start, end, rise), "lifetimes without a start, an end or a rise"); }
+    void check() const { require(all_as_long(count(), start, end), "lifetimes without a start or an end"); }
 
     i64 count() const { return size.size; }
 };
@@ -27,12 +26,11 @@ struct Sections {
     Sizes size;
     Array<const Section, Item> first, last;
     Array<const i64, Section> held;  // the sum of the sizes
-    Sizes rise;
 
-    auto fields() { return std::tie(size, first, last, held, rise); }
+    auto fields() { return std::tie(size, first, last, held); }
 
     void check() const {
-        require(all_as_long(count(), first, last, rise), "lifetimes without a first section, a last or a rise");
+        require(all_as_long(count(), first, last), "lifetimes without a first section or a last");
         for (Item item : size.places())
             require(exists(first[item]) && first[item] < last[item] && i64(last[item]) <= held.size,
                     "a lifetime in sections that there are not");

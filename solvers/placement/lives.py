@@ -16,15 +16,9 @@ Ints = NDArray[np.int64]
 
 
 class Lives(NamedTuple):
-    """`rise`: how much is taken above each lifetime, as long as it lives."""
-
     start: Ints
     end: Ints
     size: Ints
-    rise: Ints
-
-    def of(self, items: Ints) -> Lives:
-        return Lives(*(column[items] for column in self))
 
     def placed(self, order: Ints) -> Ints:
         """Offsets: each, in this order, at the lowest place that is free. Others have offset 0."""
@@ -37,11 +31,4 @@ class Lives(NamedTuple):
         return self.placed(np.lexsort((self.start, self.start - self.end, -self.size)))
 
     def height(self, offsets: Ints) -> int:
-        return int((offsets + self.size + self.rise).max(initial=0))
-
-    def held(self) -> Ints:
-        """How much is held at each moment, up to the last end."""
-        change = np.zeros(int(self.end.max(initial=0)) + 1, np.int64)
-        np.add.at(change, self.start, self.size)
-        np.add.at(change, self.end, -self.size)
-        return np.cumsum(change)[:-1]
+        return int((offsets + self.size).max(initial=0))

@@ -1,8 +1,7 @@
 """Lifetimes in a lower and lower block.
 
-Nearly all of the memory is often that of few lifetimes: the small ones have a pool of their own (`pool.py`). The others
-are placed greedily: the largest first, in the order of their starts, which serves regular graphs, and from the bottom
-up (`skyline.hpp`) with one taste after the other. From the lowest of these on, what is too high is moved about
+They are placed greedily: the largest first, in the order of their starts, which serves regular graphs, and from the
+bottom up (`skyline.hpp`) with one taste after the other. From the lowest of these on, what is too high is moved about
 (`ejecting.hpp`), to one height after the other.
 
 Invariant: no two lifetimes meet in time and in address, and a block is never higher than the one before. The work is
@@ -20,7 +19,6 @@ from solvers.clock import Clock
 from solvers.orders.halting import halting
 from solvers.placement.canonical import sections
 from solvers.placement.lives import Ints, Lives
-from solvers.placement.pool import pool_of
 from solvers.placement.tastes import ranks
 
 LOOKS_PER_MOVE = 10  # looks at a lifetime in the queue that take as long as a move of local search
@@ -31,15 +29,13 @@ LOT = 6_000_000  # lifetimes looked at before the weights are forgotten, where n
 
 def lowered(lives: Lives, goal: int, effort: int, clock: Clock) -> Ints:
     """Offsets, at best below the goal: the height that no block need be below. `effort`: lots of ejection."""
-    pool = pool_of(lives, goal)
-    large, height = pool.beside(), max(goal, int(pool.filled().max()))
     best: Ints | None = None
-    for found in _greedily(large, clock):
-        best = found if best is None else min(best, found, key=large.height)
-        if large.height(best) <= height or clock.over():
+    for found in _greedily(lives, clock):
+        best = found if best is None else min(best, found, key=lives.height)
+        if lives.height(best) <= goal or clock.over():
             break
     assert best is not None
-    return pool.joined(_ejected(large, best, height, LOT * effort, clock))
+    return _ejected(lives, best, goal, LOT * effort, clock)
 
 
 def _greedily(lives: Lives, clock: Clock) -> Iterator[Ints]:

@@ -81,7 +81,7 @@ class _Units:
 
     def __init__(self, lifetimes: Columns, alignment: int, clock: Clock) -> None:
         self.clock, size = clock, -(-lifetimes.bytes // alignment)
-        self.lives = Lives(lifetimes.start, lifetimes.end, size, np.zeros_like(size))
+        self.lives = Lives(lifetimes.start, lifetimes.end, size)
         self.height, self.length = self.lives.height, lifetimes.end - lifetimes.start
         self.case = sections(self.lives)
 

@@ -114,7 +114,7 @@ def test_placement_counts_its_work() -> None:
     assert clock.work.spent > 0
     before = clock.work.spent
     start, size = np.arange(300), np.array([one.bytes for one in lives])
-    lowered(Lives(start, np.array([one.end for one in lives]), size, 0 * size), 1, 1, clock)
+    lowered(Lives(start, np.array([one.end for one in lives]), size), 1, 1, clock)
     assert clock.work.spent > before
 
 

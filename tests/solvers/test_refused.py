@@ -22,7 +22,7 @@ CHAIN = Problem(
 )
 ARRAYS, ENDED, COPIES = arrays_of(CHAIN), arrays_of(CHAIN.ended()), Copies(CHAIN).tables
 COOLING = Cooling(10, 1.0, 1, 1.0, 10.0)
-LIVES = Lives(*(np.array(column, np.int64) for column in ([0, 1, 2], [2, 3, 4], [1, 1, 1], [0, 0, 0])))
+LIVES = Lives(*(np.array(column, np.int64) for column in ([0, 1, 2], [2, 3, 4], [1, 1, 1])))
 SECTIONS = sections(LIVES)
 
 
