@@ -5,7 +5,6 @@ Invariant: only what both reports know of the same job is compared; a plan that 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from remat_cli.batch import schema
 from remat_cli.batch.expect import Check
 from remat_cli.batch.run import JobReport
 from remat_cli.errors import BadInput
+from remat_cli.reading import parse_json, read_whole
 from remat_cli.units import show_bytes
 
 REPORT_BYTES = 2**28  # the most bytes of a report
@@ -32,12 +32,8 @@ class Before:
 
 def read(path: Path) -> dict[Key, Before]:
     try:
-        if path.stat().st_size > REPORT_BYTES:
-            raise BadInput(f"{path} is larger than any report")
-        said = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadInput(f"cannot read {path}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
+        said = parse_json(read_whole(path, REPORT_BYTES))
+    except ValueError as error:
         raise BadInput(f"{path} is not a report: {error}") from error
     for place, words in schema.faults(said, schema.schema_named("report")):
         where = ".".join(map(str, place))

@@ -16,6 +16,7 @@ import yaml
 
 from profiles.plain_yaml import not_plain
 from remat_cli.errors import BadInput
+from remat_cli.reading import read_whole
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
@@ -55,13 +56,7 @@ class Tree:
 
 def read(path: Path) -> Tree:
     try:
-        if not path.is_file():
-            raise BadInput(f"{path}: there is no such file" if not path.exists() else f"{path}: not a regular file")
-        if path.stat().st_size > FILE_BYTES:
-            raise BadInput(f"{path} has {path.stat().st_size} bytes; a manifest may have {FILE_BYTES}")
-        return parse(path.read_text(encoding="utf-8"), path)
-    except OSError as error:
-        raise BadInput(f"{path} cannot be read: {error.strerror}") from error
+        return parse(read_whole(path, FILE_BYTES).decode(), path)
     except UnicodeDecodeError as error:
         raise BadInput(f"{path} is not a manifest: it is not even text") from error
 

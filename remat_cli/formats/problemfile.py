@@ -88,14 +88,10 @@ def spelled(hint: Any, thing: Any, names: Sequence[str]) -> Any:
 
 def read(path: Path) -> Named:
     """The problem in the file at `path`, checked."""
-    try:
-        content = read_whole(path, TEXT_BYTES).decode()
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{path} is not JSON: it is not even text") from error
-    return loads(content, str(path))
+    return loads(read_whole(path, TEXT_BYTES), str(path))
 
 
-def loads(content: str, where: str = "the problem") -> Named:
+def loads(content: bytes | str, where: str = "the problem") -> Named:
     try:
         data = parse_json(content, _no_duplicates)
     except json.JSONDecodeError as error:
