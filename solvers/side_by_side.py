@@ -22,7 +22,7 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class Workers(ThreadPoolExecutor):
+class SearchThreads(ThreadPoolExecutor):
     """They end when the block does that they are used in."""
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ from solvers.clock import Clock, Work
 from solvers.methods.auto.auto import solve
 from solvers.orders.bounds import peak_bound
 from solvers.problem import Limits, Result
-from solvers.side_by_side import Workers
+from solvers.side_by_side import SearchThreads
 from tests.solvers.training_chain import training_chain
 
 PROCESSORS = (1, 2, 5)
@@ -33,14 +33,14 @@ def late(answer: int) -> int:
 
 
 def test_answers_come_in_the_order_of_the_calls(many: int) -> None:
-    with Workers() as workers:
+    with SearchThreads() as workers:
         assert workers.side_by_side([partial(late, answer) for answer in range(5)]) == list(range(5))
         assert workers.side_by_side([]) == []
 
 
 def test_what_is_begun_takes_one_of_them(many: int) -> None:
     answered = Event()
-    with Workers() as workers:
+    with SearchThreads() as workers:
         begun = workers.begin(answered.wait)
         if many > 1:
             assert workers.side_by_side([partial(late, answer) for answer in range(5)]) == list(range(5))
@@ -54,7 +54,7 @@ def test_what_a_call_raises_is_raised(many: int) -> None:
         raise ArithmeticError
 
     calls: list[Callable[[], int]] = [fail, partial(late, 4)]
-    with Workers() as workers, pytest.raises(ArithmeticError):
+    with SearchThreads() as workers, pytest.raises(ArithmeticError):
         workers.side_by_side(calls)
 
 

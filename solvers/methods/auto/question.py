@@ -9,7 +9,7 @@ from solvers.methods.auto.pool import OrderPool
 from solvers.orders.best import Best
 from solvers.orders.bounds import PeakBound, cost_bound, peak_bound
 from solvers.problem import Limits, Problem
-from solvers.side_by_side import Workers
+from solvers.side_by_side import SearchThreads
 from solvers.stopping import Standing, usual
 from solvers.updates import following_readers
 
@@ -47,7 +47,7 @@ class SearchQuestion:
     def __init__(self, problem: Problem, budget: int, limits: Limits) -> None:
         self.as_asked, self.problem, self.budget = problem, following_readers(problem), budget
         self.limits = limits = replace(limits, clock=limits.clock.own())
-        self.workers = Workers()
+        self.workers = SearchThreads()
         self.enough = usual(limits.gap, limits.clock)
         self.best = Best(problem, budget, limits)
         self.pool = OrderPool(self.best)
