@@ -20,12 +20,11 @@ from solvers.placement.canonical import FITS, NEVER, sections
 from solvers.placement.lifetimes import ALIGNMENT, Columns, Lifetime, columns
 from solvers.placement.lives import Lives
 from solvers.placement.lowering import lowered
-from solvers.placement.tastes import ranked, ranks
+from solvers.placement.tastes import ranks
 
 Ints = NDArray[np.int64]
 EXAMINED = 1_000_000  # items that the search for a height may examine for each unit of effort
 SHORT, LONGER = 200_000, 8  # items of its first tries, beside those of all pairs, and how much longer later ones are
-SHAKE = 0.2  # the share by which areas are perturbed
 NARROWER = 12  # heights tried between the bound and the best
 QUICK, EFFORT = 1, 40  # where another order is at hand, and where none is
 ITEMS_PER_MOVE = 12  # items that take as long to examine as a move of local search
@@ -130,14 +129,9 @@ class _Units:
         return bool(self.case.held.max() <= room) and self.height(self.packed(QUICK, room)[0]) <= room
 
     def _tries(self) -> Iterator[tuple[Ints, int]]:
-        """Ranks, and how many items each may examine: first all tastes, and between them some by area that differ a
-        little, then the tastes for longer and longer."""
-        count, area = len(self.length), self.length * self.lives.size
-        random, tastes = np.random.default_rng(count), list(ranks(self.case, self.length))
-        for rank in tastes:
-            yield rank, SHORT
-            yield ranked(np.argsort(-area * np.exp(random.normal(0, SHAKE, count)))), SHORT
-        yield from ((rank, SHORT * LONGER**turn) for turn in count_from(1) for rank in tastes)
+        """Ranks, and how many items each may examine: all tastes, for longer and longer."""
+        tastes = list(ranks(self.case, self.length))
+        return ((rank, SHORT * LONGER**turn) for turn in count_from() for rank in tastes)
 
     def _try(self, height: int, rank: Ints, most: int) -> tuple[Ints | None, bool]:
         """Offsets within the height, or whether it is proved that there are none."""
