@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -160,3 +162,27 @@ def test_a_lowering_is_taken_once_and_goes_into_no_file() -> None:
     assert other.take(form(graph_of())) is kept
     assert lowering.take(form(graph_of())) is None
     assert pickle.loads(pickle.dumps(lowering)) is None
+
+
+@pytest.mark.usefixtures("written")
+def test_what_no_backward_pass_takes_goes_with_its_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[weakref.ref[Lowering]] = []
+    begin = Lowering.__init__
+
+    def count(own: Lowering, *given: Any) -> None:
+        begin(own, *given)
+        made.append(weakref.ref(own))
+
+    def stop() -> None:
+        raise InterruptedError
+
+    monkeypatch.setattr(Lowering, "__init__", count)
+    with pytest.raises(InterruptedError):
+        train(stop)
+    gc.collect()
+    waiting = [own() for own in made]
+    assert any(lowering and lowering.graph for lowering in waiting)
+    del waiting
+    torch._dynamo.reset()
+    gc.collect()
+    assert not any(own() for own in made)
