@@ -158,6 +158,11 @@ class Clock:
         now is not its concern: it would hear of it at any moment."""
         return replace(self, work=Work(), most=None, enough=_never)
 
+    def in_turns(self, work: Work, most: int | None) -> Clock:
+        """To the end of this clock, but its shares are of so much work alone: for what goes on in turns with something
+        else, which seconds go by for while it waits."""
+        return Clock(FOREVER_SECONDS, self.interrupts, work=work, most=most)
+
     def within(self, seconds: float) -> Clock:
         """From now on for so many seconds, or to the end of this clock if that comes first."""
         return replace(self, seconds=max(0.0, min(seconds, self.left())), begun=monotonic())

@@ -8,6 +8,7 @@ Invariant: the best plan that fits was told of as soon as it was known.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator
 from dataclasses import replace
 from functools import partial
@@ -30,13 +31,14 @@ from solvers.schedule import Schedule, evaluate
 
 class Fitted:
     """`best`: the cheapest plan that fits so far. `newest`: the last order that a search reported. `tried`: the last
-    that was to be made to fit beside a search, and the work on that."""
+    that was to be made to fit beside a search, and the work on it."""
 
     def __init__(self, attempt: Attempt) -> None:
         self.attempt, self.request = attempt, attempt.searched
         self.best: Candidate | None = None
         self.newest: tuple[Subject, Progress] | None = None
-        self.tried: tuple[Candidate, Repairing, Clock] | None = None
+        self.tried: tuple[Candidate, Repairing] | None = None
+        self.times: Counter[tuple[int, ...]] = Counter()  # that an order was begun: each has other random numbers
         self.planned = False  # the search that goes on knows a plan
 
     @property
@@ -92,13 +94,12 @@ class Fitted:
         candidate = candidate_so_far(request, Progress(0.0, order=order))
         if candidate is None or not self._is_worth(candidate):
             return None
-        limits = request.limits.silent()
-        clock = replace(limits.clock.timed(), work=clock.work, most=clock.most)  # it may go on after the search
-        repairing = repair(request, candidate, clock)
-        self.tried = candidate, repairing, clock
+        whole = request.limits.clock.timed()  # work on it may go on after the search
+        repairing = self._begin(request, candidate, whole.in_turns(clock.work, clock.most))
+        self.tried = candidate, repairing
         other = yield from follow(repairing)
         if other is None and first:
-            other = walk(request, candidate, clock.timed())  # of the work, repairs may have left none
+            other = walk(request, candidate, whole)
         if other is None:
             return None
         if self.best is None or other.cost < self.best.cost:
@@ -107,19 +108,27 @@ class Fitted:
         return other.order
 
     def finish(self, found: Answer) -> Candidate | None:
-        """What the search found, made to fit. What was tried in vain for as long as it takes is not tried again. Work
-        on another order that was begun goes on first, where it saves more of what the best plan costs than is left."""
+        """What the search found, made to fit. Work on it that was begun goes on first, and work on another order where
+        that saves more of what the best plan costs than is left. What was in vain is tried again, since more time may
+        be left for it now, with other random numbers."""
         with self.request.so_far.times.part("placing"):
             begun = None
             if self.tried is not None:
-                candidate, repairing, clock = self.tried
+                candidate, repairing = self.tried
                 same = candidate.plan == found.schedule.plan
                 if same or self.best is None or candidate.cost - found.cost < self.best.cost - candidate.cost:
                     begun = run(repairing)
-                if same and (begun is not None or not clock.over()):
+                if same and begun is not None:
                     return begun
-            other = run(repair(self.request, found.candidate, self.request.time.repairing()))
+            other = run(self._begin(self.request, found.candidate, self.request.time.repairing()))
             return min(filter(None, (begun, other)), key=lambda one: one.cost, default=None)
+
+    def _begin(self, request: PlanRequest, candidate: Candidate, clock: Clock) -> Repairing:
+        """Work on the candidate."""
+        number = self.times[candidate.order]
+        self.times[candidate.order] += 1
+        limits = replace(request.limits, seed=request.limits.seed + number)
+        return repair(replace(request, limits=limits), candidate, clock)
 
     def _is_worth(self, candidate: Candidate | None) -> bool:
         """Whether it costs less than what is at hand."""

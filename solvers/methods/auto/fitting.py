@@ -1,7 +1,7 @@
 """The best order is made to fit where it is to run, while the search for better ones goes on.
 
-Invariant: what it costs by itself never keeps an order from the pool; each order is tried once, and a far cheaper one
-that comes meanwhile is tried instead.
+Invariant: what it costs by itself never keeps an order from the pool; a far cheaper order that comes meanwhile is tried
+instead. The one tried last is tried again, where that was in vain, when the search has gone on for twice as long.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from solvers.problem import Limits
 _FAR_CHEAPER = 0.5  # of what the order that is tried costs beyond each node once: giving up halves what is to be gained
 _FIRST, _LATER = 1.0, 0.5  # shares, until an order fits and from then on
 _PER_NODE = 1_000  # moves that one order may take, at least; later ones as many as the search took before
+_AGAIN = 2  # times the moves that it might take before: an order is tried again with as many
 
 
 class Fitting(Operator):
@@ -29,6 +30,7 @@ class Fitting(Operator):
     def __init__(self, asked: SearchQuestion) -> None:
         super().__init__(asked, WRITTEN_MOVES * len(asked.given))
         self.tried: Weighed | None = None
+        self.in_vain = False
         self.going: Generator[None, None, tuple[int, ...] | None] | None = None
         self.clock: Clock = asked.limits.clock
 
@@ -36,7 +38,7 @@ class Fitting(Operator):
         known, asked = self.asked.best.fitting, self.asked
         if asked.limits.fit is None or known is None:
             return False
-        return self.going is not None or self._is_worth(known)
+        return self.going is not None or self._is_worth(known) or self._is_worth_more()
 
     def _is_worth(self, known: Weighed, share: float = 1.0) -> bool:
         """Whether it costs less than that share of what the order does that was tried last, and than what fits."""
@@ -44,12 +46,17 @@ class Fitting(Operator):
         cheaper = self.tried is None or known.cost - once < share * (self.tried.cost - once)
         return cheaper and (fitting is None or known.cost < fitting)
 
+    def _is_worth_more(self) -> bool:
+        """Whether what was tried in vain may take far more by now."""
+        most = self.clock.most
+        return self.in_vain and most is not None and self.asked.limits.clock.work.spent >= _AGAIN * most
+
     def begin(self) -> Step:
         asked, known = self.asked, self.asked.best.fitting
         assert known is not None
         assert asked.limits.fit is not None
         if self.going is None or self._is_worth(known, _FAR_CHEAPER):
-            self.tried = known
+            self.tried, self.in_vain = known, False
             self.clock = asked.aside(max(_PER_NODE * len(asked.given), asked.limits.clock.work.spent)).clock
             self.going = asked.limits.fit(known.steps(), self.clock)
         going = self.going
@@ -59,7 +66,7 @@ class Fitting(Operator):
             try:
                 next(going)
             except StopIteration as ended:
-                self.going = None
+                self.going, self.in_vain = None, ended.value is None
                 return [] if ended.value is None else [Offer(np.array(ended.value, np.int64), self.name)]
             return []
 

@@ -16,6 +16,7 @@ from remat_cli.planning.search.repairs import Repairing
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.search.so_far import SoFar
 from remat_cli.planning.targets.candidate import Candidate
+from solvers import clock
 from solvers.clock import Clock
 from solvers.coroutines import run
 from solvers.problem import Limits, Problem, Progress, Result, Status
@@ -48,13 +49,15 @@ def made_to_fit(here: Fitted, plan: Candidate) -> Generator[None, None, tuple[in
     return here.fit(plan.subject, plan.order, Clock(AMPLE))
 
 
-def unplaceable(monkeypatch: pytest.MonkeyPatch, press: Callable[[], object] = lambda: None) -> list[Candidate]:
-    """Nothing can be placed, which takes two steps to find out; what was tried to the end. `press`: called then."""
-    tried: list[Candidate] = []
+def unplaceable(
+    monkeypatch: pytest.MonkeyPatch, press: Callable[[], object] = lambda: None
+) -> list[tuple[Candidate, int]]:
+    """Nothing can be placed, which takes two steps to find out; what was tried to the end, by which seed. `press`: called then."""
+    tried: list[tuple[Candidate, int]] = []
 
-    def refuse(_: PlanRequest, candidate: Candidate, __: Clock) -> Repairing:
+    def refuse(request: PlanRequest, candidate: Candidate, _: Clock) -> Repairing:
         yield
-        tried.append(candidate)
+        tried.append((candidate, request.limits.seed))
         press()
         return None
 
@@ -63,22 +66,38 @@ def unplaceable(monkeypatch: pytest.MonkeyPatch, press: Callable[[], object] = l
     return tried
 
 
-def test_what_was_tried_in_vain_is_not_tried_again(asked: PlanRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_tried_in_vain_is_tried_again_with_other_random_numbers(
+    asked: PlanRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tried, plan, other = unplaceable(monkeypatch), dearer(asked), candidate_for(asked.subject)
-    here = Fitted(alone(asked))
+    here, seed = Fitted(alone(asked)), asked.limits.seed
     assert run(made_to_fit(here, plan)) is None
     assert here.finish(answer_of(asked, plan)) is None
-    assert len(tried) == 1
     assert here.finish(answer_of(asked, other)) is None
-    assert tried == [plan, other]
+    assert tried == [(plan, seed), (plan, seed + 1), (other, seed)]
 
 
-def slow(monkeypatch: pytest.MonkeyPatch) -> list[Candidate]:
-    """Making an order fit takes three steps; what was begun."""
-    begun: list[Candidate] = []
+def test_no_time_goes_by_for_an_order_that_waits_for_its_turn(
+    asked: PlanRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The search went on for as long as a way of making an order fit may take, which then had no time."""
+    begun, now = slow(monkeypatch), [0.0]
+    monkeypatch.setattr(clock, "monotonic", lambda: now[0])
+    request = replace(asked, limits=Limits(Clock(10.0)))
+    here, plan = Fitted(alone(request)), dearer(asked)
+    next(made_to_fit(here, plan))
+    now[0] = 9.0
+    assert [one.share(0.7).over() for _, one in begun] == [False]
+    now[0] = 10.0
+    assert [one.over() for _, one in begun] == [True]
 
-    def slowly(request: PlanRequest, candidate: Candidate, _: Clock) -> Repairing:
-        begun.append(candidate)
+
+def slow(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Candidate, Clock]]:
+    """Making an order fit takes three steps; what was begun, and its clock."""
+    begun: list[tuple[Candidate, Clock]] = []
+
+    def slowly(request: PlanRequest, candidate: Candidate, given: Clock) -> Repairing:
+        begun.append((candidate, given))
         yield
         yield
         return request.place(candidate)
@@ -93,7 +112,7 @@ def test_what_was_begun_goes_on_at_the_end_of_the_search(asked: PlanRequest, mon
     found = here.finish(answer_of(asked, plan))
     assert found is not None
     assert found.plan == plan.plan
-    assert begun == [plan]
+    assert [one for one, _ in begun] == [plan]
 
 
 def test_another_order_that_was_begun_goes_on_where_that_saves_more_than_is_left(
@@ -105,7 +124,7 @@ def test_another_order_that_was_begun_goes_on_where_that_saves_more_than_is_left
         here.best = best
         next(made_to_fit(here, plan))
         found = here.finish(answer_of(asked, cheap))
-        assert begun == [plan, cheap]
+        assert [one for one, _ in begun] == [plan, cheap]
         assert found is not None
         assert found.plan == cheap.plan
         assert here.tried is not None

@@ -89,6 +89,21 @@ def test_an_order_is_made_to_fit_in_steps_once(problem: Problem, place: Place, a
     assert operator.share < first
 
 
+def test_what_was_tried_in_vain_is_tried_again_when_the_search_has_gone_on_for_long(problem: Problem) -> None:
+    place = Place(problem, 0)  # where nothing fits
+    asked = SearchQuestion(problem, LARGE, Limits(limited(moves=1 << 40), fit=place.fit))
+    operator = Fitting(asked)
+    asked.pool.offer(np.array(asked.given, np.int64), "test")
+    for tries in (1, 2, 3):
+        assert operator.ready()
+        while operator.ready():
+            step(operator, asked)
+        assert place.begun == [asked.once] * tries
+        before = operator.clock.most
+        assert before is not None
+        asked.limits.clock.spend(moves=2 * before - asked.limits.clock.work.spent)
+
+
 @pytest.mark.parametrize(("cheaper", "left"), [(0.9, False), (0.4, True)])
 def test_an_order_is_left_for_a_far_cheaper_one_alone(problem: Problem, cheaper: float, left: bool) -> None:
     place = Place(problem, LARGE)
@@ -113,7 +128,7 @@ def test_the_search_has_its_orders_made_to_fit_and_work_alone_decides(problem: P
         result = Auto(problem, place.room, Limits(limited(moves=300_000), fit=here.fit)).run(())
         found.append((result.order, here.begun, here.fitting))
         assert here.begun
-        assert here.begun == sorted(set(here.begun), reverse=True)
+        assert here.begun == sorted(here.begun, reverse=True)
         assert "fitting" in [part.name for part in result.parts]
     assert found[0] == found[1]
 
