@@ -26,6 +26,7 @@ _AGAIN = 2  # times the moves that it might take before: an order is tried again
 class Fitting(Operator):
     name, share = "fitting", _FIRST
     limited = False  # it comes in large steps, and would leave nothing for the search
+    goes_beside = True  # what fits is not to wait for a bound
 
     def __init__(self, asked: SearchQuestion) -> None:
         super().__init__(asked, WRITTEN_MOVES * len(asked.given))

@@ -28,11 +28,12 @@ Step = Callable[[Limits], Sequence[Offer]]  # the limits have a counter of their
 class Operator:
     """It keeps its state: a step goes on where the last one ended. `share`: of the work in any case, while it is ready.
     `work`: what its next step takes, in moves, as far as is known. `most`: what it may take, if that is limited.
-    `limited`: whether its work is part of that to which a search is limited."""
+    `limited`: whether its work is part of that to which a search is limited. `goes_beside`: whether its steps may come
+    beside a longer one of another."""
 
     name: str
     share: float
-    limited = True
+    limited, goes_beside = True, False
     most: int | None = None
 
     def __init__(self, asked: SearchQuestion, work: int) -> None:
