@@ -52,7 +52,10 @@ def made_to_fit(here: Fitted, plan: Candidate) -> Generator[None, None, tuple[in
 def unplaceable(
     monkeypatch: pytest.MonkeyPatch, press: Callable[[], object] = lambda: None
 ) -> list[tuple[Candidate, int]]:
-    """Nothing can be placed, which takes two steps to find out; what was tried to the end, by which seed. `press`: called then."""
+    """Nothing can be placed, which takes two steps to find out; what was tried to the end, by which seed.
+
+    `press`: called then.
+    """
     tried: list[tuple[Candidate, int]] = []
 
     def refuse(request: PlanRequest, candidate: Candidate, _: Clock) -> Repairing:
