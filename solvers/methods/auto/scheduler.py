@@ -39,7 +39,7 @@ class Account(Earnings):
 
 
 class Scheduler:
-    """`annealing` has its own turns, and goes on beside the steps of others."""
+    """`annealing` has its own turns, and goes on beside the steps of others; so does whoever `goes_beside`."""
 
     def __init__(self, asked: SearchQuestion, operators: Sequence[Operator], annealing: Annealing) -> None:
         self.asked, self.annealing = asked, annealing

@@ -158,6 +158,31 @@ def test_the_filler_works_as_long_as_a_step_that_takes_more_than_was_expected(
     assert filler.beside == 70
 
 
+@pytest.mark.parametrize("beside", [True, False])
+def test_what_goes_beside_does_not_wait_for_a_long_step(asked: SearchQuestion, beside: bool) -> None:
+    """An order that was found during a long search for a bound is made to fit before that ends."""
+    short, filler = Working(asked, "short", 0.5, 10), Filling(asked, 0.1, 100)
+    short.able, short.goes_beside = False, beside
+    steps: list[int] = []
+
+    class Long(Working):
+        def begin(self) -> Step:
+            short.able = True  # from when it has begun
+            return super().begin()
+
+        def end(self, entries: Sequence[Contender | None]) -> None:
+            steps.append(short.steps)
+            super().end(entries)
+
+    long = Long(asked, "long", 0.4, 10_000)
+    scheduler = Scheduler(asked, (long, short), filler)
+    while not long.steps:
+        assert scheduler.step()
+    assert (steps[0] > 100) == beside
+    assert short.steps == steps[0]
+    assert filler.beside > 0
+
+
 def test_nobody_ready_is_the_end(asked: SearchQuestion) -> None:
     idle = Working(asked, "idle", 0.5, 10)
     idle.able = False
