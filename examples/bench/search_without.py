@@ -29,6 +29,7 @@ OPERATORS = (Annealing, walking.EvictionWalks, LeastPeak, Within, Raising)
 PARTS: dict[str, Callable[[], None]] = {
     **{operator.name: _never_ready(operator) for operator in OPERATORS},
     "lazy orders": _values(walking, lazy_orders=lambda problem: [list(range(len(problem.nodes)))] * 2),
+    "wide ops last": _values(walking, orders_with_wide_last=lambda *_: iter(())),
     "reordering": _values(walking, reorder=lambda local, order, *_: list(order)),
     "beginning afresh": _values(annealing, _USUAL=float("inf")),
     "moments": _values(BoundSearch, begin=lambda self, _: setattr(self, "begun", True)),

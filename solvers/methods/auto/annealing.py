@@ -8,27 +8,38 @@ results are taken in order.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from solvers.annealing.local import PRICES, TEMPERATURES, LocalSearch, WentTo
 from solvers.methods.auto.operator import Operator
 from solvers.methods.auto.origins import Afresh
 from solvers.methods.auto.pool import Contender
-from solvers.methods.auto.question import WIDTH, Earnings, SearchQuestion
+from solvers.methods.auto.question import SearchQuestion
 
+_WIDTH = 4  # goes of a lot, whatever the number of processors
+_EXPLOIT = 2
 _SEEDS = 7919  # a prime, to keep the seeds of goes apart
 _BEST, _OTHERS = 0, 1  # where goes begin
+_RIVALS = 3  # of the best order: of more each would have too few goes to come near it
 _SHORTEST, _LONGEST = 1 / 16, 4.0  # goes, in usual ones
 _USUAL = 1.0  # from this length on the last go of a lot begins afresh: near what is known little was found
 _PART = 1 / 2  # of the work so far: no lot takes more
 
 
-class Setting(Earnings):
-    """One value of a parameter."""
+@dataclass(slots=True)
+class Setting:
+    """One value of a parameter, with what it has gained and spent, fading."""
 
-    def __init__(self, value: float) -> None:
-        super().__init__()
-        self.value = value
+    value: float
+    gained: float = 0.0
+    spent: float = 1.0
+
+    def learn(self, gained: float, spent: float) -> None:
+        self.gained, self.spent = 0.8 * self.gained + gained, 0.8 * self.spent + spent
+
+    def rate(self) -> float:
+        return self.gained / self.spent
 
 
 def promising(settings: Sequence[Setting]) -> Setting:
@@ -61,7 +72,7 @@ class Annealing(Operator):
 
     def _work(self, length: float) -> int:
         """Of a lot."""
-        return WIDTH * int(length * self.asked.moves) + (self.afresh.work if length >= _USUAL else 0)
+        return _WIDTH * int(length * self.asked.moves) + (self.afresh.work if length >= _USUAL else 0)
 
     @property
     def shortest(self) -> int:
@@ -74,7 +85,7 @@ class Annealing(Operator):
         while most is not None and length > _SHORTEST and self._work(length) > most:
             length /= 2
         before, moves = self.pool.worth, int(length * self.asked.moves)
-        chosen = [self._setting(turn) for turn in range(WIDTH)]
+        chosen = [self._setting(turn) for turn in range(_WIDTH)]
         begins = [self._entry(settings[0].value) for settings in chosen]
         if length >= _USUAL:
             begins[-1] = None
@@ -97,7 +108,7 @@ class Annealing(Operator):
 
     def _entry(self, start: float) -> Contender | None:
         """The best, or its rivals in turn."""
-        rivals = self.pool.rivals()
+        rivals = self.pool.rivals(_RIVALS)
         if start == _BEST or not rivals:
             return self.pool.first
         self.others += 1
@@ -106,7 +117,7 @@ class Annealing(Operator):
     def _setting(self, turn: int) -> tuple[Setting, Setting, Setting]:
         """The most promising in half of the goes, and every one in turn: start, temperature and price."""
         parameters = self.starts, self.temperatures, self.prices
-        if turn < WIDTH // 2:
+        if turn < _EXPLOIT:
             start, temperature, price = map(promising, parameters)
         else:
             start, temperature, price = (settings[(self.goes + turn) % len(settings)] for settings in parameters)

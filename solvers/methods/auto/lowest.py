@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from solvers.methods.auto.operator import Offer, Operator, Step
-from solvers.methods.auto.origins import some_rules
 from solvers.methods.auto.pool import Contender
 from solvers.methods.auto.question import SearchQuestion
 from solvers.methods.exact.low_walks import lowest
 from solvers.orders.best import Best, Weighed
+from solvers.orders.evict import RULES
 from solvers.pebbles.floor import dig
 from solvers.problem import Limits
 
-_LONGER = 4  # times as long that steps become
+_FIRST, _LONGER = 4, 4  # usual goes that the first step takes, and times as long that steps then become
+_QUICK = 4  # usual goes' part that the first step is taken to need: it is often that quick
 _ABOVE = 1.1  # so far above the budget ways are sought whose orders may need less than the ways promise
+_RULES = RULES[:9]
 
 
 class LeastPeak(Operator):
@@ -27,8 +29,8 @@ class LeastPeak(Operator):
     name, share = "least peak", 0.3
 
     def __init__(self, asked: SearchQuestion) -> None:
-        super().__init__(asked, asked.moves)
-        self.most: int = asked.lot
+        super().__init__(asked, asked.moves // _QUICK)
+        self.most: int = _FIRST * asked.moves
         self.steps = (self.walk, self.dig, self.lean)
         self.turn = 0
         self.over = False
@@ -55,7 +57,7 @@ class LeastPeak(Operator):
             self.most *= _LONGER
 
     def walk(self, known: Weighed, limits: Limits) -> Best:
-        return lowest(self.asked.problem, limits, some_rules(len(self.asked.given)), enough=self.asked.budget)
+        return lowest(self.asked.problem, limits, _RULES, enough=self.asked.budget)
 
     def dig(self, known: Weighed, limits: Limits) -> Best:
         return self._dig(self.asked.budget, min(known.peak, int(self.asked.budget * _ABOVE) + 1), known, limits)

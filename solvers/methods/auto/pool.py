@@ -1,4 +1,4 @@
-"""The orders that a search works from: a dozen or so, the best by what they lack and cost, and unlike each other.
+"""The orders that a search works from: some two dozen, the best by what they lack and cost, and unlike each other.
 
 Invariant: no two lack and cost the same, and of one origin there are only a few.
 """
@@ -13,9 +13,7 @@ from solvers.orders.arrays import Ints
 from solvers.orders.best import Best
 from solvers.orders.measure import memory_of
 
-RIVALS = 3  # of the best order: of more each would have too few goes to come near it
-OF_ONE_ORIGIN = 4
-MOST = (1 + RIVALS) * OF_ONE_ORIGIN  # enough for as many rivals, whatever the origins
+MOST, OF_ONE_ORIGIN = 24, 4
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -67,14 +65,14 @@ class OrderPool:
         self.entries = kept[:MOST]
         return entry
 
-    def rivals(self) -> list[Contender]:
-        """The best of each other origin, a few; others of the same origin where there is none."""
+    def rivals(self, most: int) -> list[Contender]:
+        """The best of each other origin, so many at most; others of the same origin where there is none."""
         first, *others = self.entries
         chosen: dict[int, Contender] = {}
         for entry in others:
             if entry.origin != first.origin:
                 chosen.setdefault(entry.origin, entry)
-        return list(chosen.values())[:RIVALS] or others
+        return list(chosen.values())[:most] or others
 
     @property
     def first(self) -> Contender:

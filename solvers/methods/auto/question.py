@@ -14,21 +14,6 @@ from solvers.stopping import Standing, usual
 from solvers.updates import following_readers
 
 _MOVES, _PER_NODE = (2_000, 200_000), 400  # of a usual go
-WIDTH = 4  # goes of a lot of annealing, whatever the number of processors; other operators' steps take as much work
-_FADING = 0.8  # of what something gained and spent before, whenever that is counted: what is new tells most
-
-
-class Earnings:
-    """What something has gained for its work, fading."""
-
-    def __init__(self) -> None:
-        self.gained, self.spent = 0.0, 1.0
-
-    def learn(self, gained: float, spent: float) -> None:
-        self.gained, self.spent = _FADING * self.gained + gained, _FADING * self.spent + spent
-
-    def rate(self) -> float:
-        return self.gained / self.spent
 
 
 class State(NamedTuple):
@@ -60,7 +45,6 @@ class SearchQuestion:
         self.no_plan = False
         self.given = tuple(range(len(problem.nodes)))
         self.moves = min(max(_PER_NODE * len(self.given), _MOVES[0]), _MOVES[1])
-        self.lot = WIDTH * self.moves
         self.walked: list[tuple[int, ...]] = []
 
     @property

@@ -20,6 +20,7 @@ from solvers.problem import Limits, Progress
 from solvers.updates import in_time
 
 _BEGUN = 100  # moves that the first step takes, for each read of a node
+_STEP = 4  # usual goes' work of a step, as of a lot of annealing; linear programs are not divided
 
 
 class Raising(Operator):
@@ -29,7 +30,7 @@ class Raising(Operator):
         self.ended = False
         self.local = LocalSearch(asked.problem, asked.budget, asked.limits.seed)
         super().__init__(asked, _BEGUN * sum(len(node.reads) for node in asked.problem.nodes))
-        self.most = asked.lot  # linear programs are not divided
+        self.most = _STEP * asked.moves
 
     @cached_property
     def below(self) -> BoundSearch:

@@ -16,18 +16,19 @@ from functools import partial
 from solvers.clock import Work
 from solvers.methods.auto.annealing import Annealing
 from solvers.methods.auto.operator import Offer, Operator
-from solvers.methods.auto.question import Earnings, SearchQuestion
+from solvers.methods.auto.question import SearchQuestion
 
 _LOOK_SECONDS = 0.01  # between two looks at what a step has done, which decide nothing
+_FADING = 0.7  # of what an operator gained and spent before, at each of its steps: what is new tells most
 
 
-class Account(Earnings):
+class Account:
     """What one operator has had."""
 
     def __init__(self, operator: Operator) -> None:
-        super().__init__()
         self.operator = operator
         self.served = 0.0  # work by its share, as in fair queueing
+        self.gained, self.spent = 0.0, 1.0  # fading
         self.waiting = False
 
     def is_ready(self, now: float) -> bool:
@@ -36,6 +37,12 @@ class Account(Earnings):
         if self.waiting and not before:
             self.served = max(self.served, now)
         return self.waiting
+
+    def learn(self, gained: float, spent: float) -> None:
+        self.gained, self.spent = _FADING * self.gained + gained, _FADING * self.spent + spent
+
+    def rate(self) -> float:
+        return self.gained / self.spent
 
 
 class Scheduler:

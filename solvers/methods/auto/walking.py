@@ -6,7 +6,7 @@ Invariant: each order is walked along once, by the same rules, and is the origin
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import product
+from itertools import islice, product
 
 import numpy as np
 
@@ -17,9 +17,12 @@ from solvers.methods.auto.origins import WalksAlong, reorder, some_rules
 from solvers.methods.auto.pool import Contender
 from solvers.methods.auto.question import SearchQuestion
 from solvers.orders.evict import Rule
+from solvers.orders.wide_last import orders_with_wide_last
 from solvers.reductions.first_computes import lazy_orders
 
-GIVEN, LAZY, REORDERED = "the order given", "lazy orders", "reordering"
+_WIDE_LAST = 3  # orders in which what takes most room comes last
+_REORDERED = 100  # nodes from which on a search for an order alone is worth its time
+GIVEN, LAZY, REORDERED, WIDE_LAST = "the order given", "lazy orders", "reordering", "wide ops last"
 
 
 class EvictionWalks(Operator):
@@ -49,9 +52,12 @@ class EvictionWalks(Operator):
         lazy = lazy_orders(asked.problem)
         for order in lazy:
             yield order, LAZY
-        local = LocalSearch(asked.problem, asked.budget, asked.limits.seed)
-        asked.limits.clock.spend(moves=asked.moves // 2)
-        yield reorder(local, lazy[0], 0, asked.moves // 2, asked.limits.clock), REORDERED
+        if len(asked.given) >= _REORDERED:
+            local = LocalSearch(asked.problem, asked.budget, asked.limits.seed)
+            asked.limits.clock.spend(moves=asked.moves // 2)
+            yield reorder(local, lazy[0], 0, asked.moves // 2, asked.limits.clock), REORDERED
+        for order in islice(orders_with_wide_last(asked.problem, asked.budget), _WIDE_LAST):
+            yield order, WIDE_LAST
 
     def ready(self) -> bool:
         return self.next is not None
