@@ -112,7 +112,7 @@ class Clock:
         moves += ITERATION_MOVES * iterations + NODE_MOVES * nodes + STATE_MOVES * states
         moves += WALKED_MOVES * walked + looks // LOOKS
         iterations, size = linear
-        moves += COLUMN_MOVES * columns + BEGUN_MOVES * size + iterations * (LINEAR_MOVES + size // LINEAR_SIZE)
+        moves += COLUMN_MOVES * columns + BEGUN_MOVES * size + iterations * _moves_of_one(size)
         self.work.add(moves)
         return moves
 
@@ -126,13 +126,13 @@ class Clock:
             self.work.see(0)
             self.spend(moves)
 
-    def nodes(self) -> int | None:
-        """How many nodes of a tree there is work left for, if it is limited."""
-        return None if self.most is None else max(1, (self.most - self.work.spent) // NODE_MOVES)
-
     def iterations(self) -> int | None:
         """How many of the simplex method there is work left for, if it is limited."""
         return None if self.most is None else max(1, (self.most - self.work.spent) // ITERATION_MOVES)
+
+    def linear_iterations(self, size: int) -> int | None:
+        """How many on a linear program alone, of so many rows and columns."""
+        return None if self.most is None else max(1, (self.most - self.work.spent - size) // _moves_of_one(size))
 
     def states(self) -> int | None:
         """How many states there is work left to look at, if it is limited."""
@@ -206,6 +206,11 @@ class Clock:
         """This clock, which hears one more stop."""
         before = self.stopped
         return replace(self, stopped=lambda: before() or stopped())
+
+
+def _moves_of_one(size: int) -> int:
+    """An iteration on a linear program alone, of so many rows and columns."""
+    return LINEAR_MOVES + size // LINEAR_SIZE
 
 
 def limited(seconds: float | None = None, moves: int | None = None) -> Clock:

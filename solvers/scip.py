@@ -11,7 +11,7 @@ import math
 import threading
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import monotonic, thread_time
 
 from pyscipopt import LP, SCIP_HEURTIMING, SCIP_LPPARAM, SCIP_PARAMSETTING, SCIP_RESULT, SCIP_STAGE, Heur, Model
@@ -24,6 +24,7 @@ INFINITY = math.inf
 _PATIENCE = 0.5  # seconds to wait for an interrupted solve
 _DUAL_TOLERANCE = 1e-7  # of a reduced cost: numerics/dualfeastol
 _EPSILON = 1e-9  # of numbers that SCIP takes for equal: numerics/epsilon
+_ITERATION_LIMITS = "lp/iterlim", "lp/rootiterlim"  # of each linear program
 _EMPHASES = {
     "aggressive": SCIP_PARAMSETTING.AGGRESSIVE,
     "fast": SCIP_PARAMSETTING.FAST,
@@ -244,8 +245,23 @@ def solve(
     starts: Sequence[Sequence[float]] = (),
     relaxed: bool = False,
 ) -> ProgramAnswer:
-    """Solve the program, or with `relaxed` its linear relaxation; `starts` are solutions known beforehand."""
-    return Solving(program, settings, starts, relaxed).wait()
+    """Solve the program, or with `relaxed` its linear relaxation; `starts` are solutions known beforehand.
+
+    Where work is limited this takes what is left of it at most: not one linear program goes on for longer, and a
+    program that it takes more to pose is left.
+    """
+    clock = settings.clock
+    clock.spend(columns=len(program.costs))
+    if clock.worn():
+        return ProgramAnswer(Status.UNKNOWN, None, None, -INFINITY, 0, 0.0)
+    size = len(program.costs) + len(program.rows)
+    most = clock.linear_iterations(size) if relaxed else clock.iterations()
+    if most is not None:
+        limits = dict.fromkeys(_ITERATION_LIMITS, most)
+        settings = replace(settings, iterations=most, parameters={**settings.parameters, **limits})
+    answer = Solving(program, settings, starts, relaxed).wait()
+    clock.spend(linear=(answer.work, size)) if relaxed else clock.spend(iterations=answer.work)
+    return answer
 
 
 def _finite(model: Model, bound: float) -> float:

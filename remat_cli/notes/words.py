@@ -148,7 +148,7 @@ SENTENCES: dict[str, str] = {
         "The bound covers schedules that run through all ops in the given order, as often as there are ops."
     ),
     SolverNote.RELAXATION_SIZE: "The last relaxation had {} columns at {} boundaries.",
-    SolverNote.RELAXATION_UNSOLVED: "The relaxation has no solution, or none was found in time.",
+    SolverNote.RELAXATION_UNSOLVED: "The relaxation has no solution, or none was found within the limit.",
     SolverNote.PROGRAM_TOO_LARGE: _TOO_LARGE,
     SolverNote.PAPER_PROGRAM: "This is of the paper's program, equations (1) to (8).",
     SolverNote.PROGRAM_UNSOLVED: f"The paper's program was not solved in time. {_TRIVIAL}",
@@ -156,7 +156,7 @@ SENTENCES: dict[str, str] = {
     SolverNote.PROGRAM_OF_CUTS_UNSOLVED: f"{_TOO_LARGE} The program of cuts was not solved in time. {_TRIVIAL}",
     SolverNote.LINEAR_PROGRAM_TOO_LARGE: "The paper's linear program would be too large to build.",
     SolverNote.LINEAR_PROGRAM_UNSOLVED: (
-        "The linear program within {:size} has no solution, or none was found in time."
+        "The linear program within {:size} has no solution, or none was found within the limit."
     ),
     SolverNote.NO_PAPER_SCHEDULE: "No schedule of the paper's form fits. Others may.",
     SolverNote.ROUNDED: "Rounded at {}: time {}, peak {}.",

@@ -103,7 +103,7 @@ def test_work_that_is_used_up_lets_no_step_begin_and_ends_none() -> None:
     with halting(worn) as flag:
         sleep(3 * _POLL)
         assert flag[0] == 0
-    answer = scip.solve(knapsacks(), scip.Settings(clock=worn))
+    answer = scip.Solving(knapsacks(), scip.Settings(clock=worn)).wait()
     assert answer.status is Status.OPTIMAL
 
 

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from solvers import scip
-from solvers.clock import Clock
+from solvers.clock import COLUMN_MOVES, ITERATION_MOVES, LINEAR_MOVES, Clock, limited
 from solvers.problem import Status
 
 
@@ -71,3 +71,23 @@ def test_what_is_solved_stays_so_where_it_is_told_to_go_on() -> None:
     assert answer.values is not None
     solving.go_on(Clock(1e9), nodes=1 << 30, enough=None, starts=[answer.values])
     assert solving.wait() == answer
+
+
+@pytest.mark.parametrize("relaxed", [False, True])
+def test_a_solve_takes_no_more_work_than_there_is(relaxed: bool) -> None:
+    """Not even within one linear program: that of a paper's program takes ten thousand iterations."""
+    program = knapsacks(200, 60)
+    plain = scip.solve(program, scip.Settings(clock=Clock(1e9), nodes=1), relaxed=relaxed)
+    each = LINEAR_MOVES if relaxed else ITERATION_MOVES
+    clock = limited(moves=20 * each + COLUMN_MOVES * 200 + 260 * relaxed)  # so much it takes to begin
+    answer = scip.solve(program, scip.Settings(clock=clock), relaxed=relaxed)
+    assert plain.work > 40
+    assert answer.work <= 40
+    assert answer.bound <= plain.bound + 1e-6
+    assert clock.worn()
+
+
+def test_a_program_that_work_is_too_little_to_pose_is_left() -> None:
+    clock = limited(moves=COLUMN_MOVES * 45)
+    answer = scip.solve(knapsacks(45), scip.Settings(clock=clock))
+    assert (answer.status, answer.values, answer.bound) == (Status.UNKNOWN, None, -scip.INFINITY)

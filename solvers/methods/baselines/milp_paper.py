@@ -30,7 +30,7 @@ def solve(problem: Problem, budget: int, limits: Limits, options: PaperForm = PA
         return best.result(notes=(Note(SolverNote.PROGRAM_TOO_LARGE),))
     paper = PaperProgram(problem, budget, stages=not no_stages, splits=splits, eliminate=options.eliminate)
     start = start_of(paper, best.fitting.steps()) if best.fitting and not no_stages else None
-    settings = Settings(limits.clock, limits.gap, limits.seed, limits.clock.nodes(), verbose=limits.verbose)
+    settings = Settings(limits.clock, limits.gap, limits.seed, verbose=limits.verbose)
     answer = solve_program(paper.program, settings, [] if start is None else [start])
     note = _form(splits, no_stages)
     if answer.status is Status.INFEASIBLE:
