@@ -129,6 +129,11 @@ def at_the_end_of_backward(call: Callable[[], None]) -> None:
     torch.autograd.Variable._execution_engine.queue_callback(call)
 
 
+def divided() -> bool:
+    """Whether this process is one of several that torch.distributed brought together."""
+    return distributed.is_available() and distributed.is_initialized()
+
+
 def store_of_ranks() -> Any:
     """The key-value store with which the processes of torch.distributed found each other."""
     return distributed.distributed_c10d._get_default_store()

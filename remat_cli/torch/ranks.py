@@ -21,7 +21,7 @@ from typing import Any
 from torch import distributed
 
 from remat_cli.errors import RematWarning
-from remat_cli.torch.private import store_of_ranks
+from remat_cli.torch.private import divided, store_of_ranks
 
 MOST_SHOWN = 300  # letters of a list of collectives
 PATIENCE_SECONDS = 60.0  # beside twice the time of a search: a rank may still be compiling what comes before
@@ -84,6 +84,4 @@ def meet(groups: dict[str, list[str]]) -> None:
 
 def meeting_place() -> Any:
     """The store of all ranks; None where there is one rank."""
-    if not distributed.is_available() or not distributed.is_initialized() or distributed.get_world_size() == 1:
-        return None
-    return store_of_ranks()
+    return store_of_ranks() if divided() and distributed.get_world_size() > 1 else None

@@ -1,6 +1,7 @@
 """What torch.compile leaves to eager, where no budget holds: functions that call a recurrent layer, functions in which
 a graph breaks inside a loop, modules with a hook of their backward pass, what calls torch.autograd.grad, functions that
-users or torch keep from being compiled, and layers of torch inside which a graph breaks.
+users or torch keep from being compiled, and layers of torch inside which a graph breaks or around which `fully_shard`
+breaks it.
 
 torch counts its reasons for the whole process, in words that many modules share: a count that grew tells of a new one.
 
@@ -18,6 +19,7 @@ from typing import Any
 
 from remat_cli.errors import RematWarning
 from remat_cli.torch.private import callback_handler, counters, disable, graph_break_reasons, trace_rules
+from remat_cli.torch.wrapped import shards_of_torchs_own
 
 RECURRENT = "Attempted to wrap RNN, GRU, or LSTM"  # how the reason begins
 AROUND = re.compile(r"when calling `([^`]+)`. Reason: Dynamo does not support RNN")  # where the graph breaks around one
@@ -26,9 +28,11 @@ MODULE = re.compile(r"Developer debug context: (.*)")
 LEFT = re.compile(r"Developer debug context: frame skipped: (.*)")  # FUNCTION (FILE line NUMBER)
 SKIPPED = re.compile(r"Developer debug context: module: (torch\.[a-z]\S*), qualname: (\S+),")  # of a function of torch
 DISABLED = re.compile(r"Skip \w+ `torch.compiler.disable\(\)`d function[\s\S]*context: <function (\S+) at")
+CALLING = "nn/modules/module.py"  # where torch calls a module and its hooks
 WRAPPER = "DistributedDataParallel"  # what breaks the graph in it holds nothing that the wrapped module makes
 GRADIENTS = "using `torch.autograd.grad`"  # how the reason begins
-INSIDE = "break inside torch: "  # how a reason of ours begins
+INSIDE = "break inside torch: "  # how reasons of ours begin
+SHARDED = "break around shards of torch: "
 
 _backends: weakref.WeakSet[Any] = weakref.WeakSet()
 _seen: Counter[str] = Counter()
@@ -77,8 +81,8 @@ def _new_reasons() -> list[str]:
 
 
 def _reasons() -> Counter[str]:
-    inside = (text for reason in graph_break_reasons if (text := _inside(reason)))
-    return Counter(counters["unimplemented"]) + Counter(counters["graph_break"]) + Counter(inside)
+    own = [*map(_inside, graph_break_reasons), _sharded(in_place=True)]
+    return Counter(counters["unimplemented"]) + Counter(counters["graph_break"]) + Counter(filter(None, own))
 
 
 def _inside(reason: Any) -> str:
@@ -92,7 +96,17 @@ def _inside(reason: Any) -> str:
         return ""
     if WRAPPER in reason.reason or any("/nn/parallel/" in frame.filename for frame in stack):
         return ""
+    between = {frame.filename.rpartition("/torch/")[2] for frame in stack[1:-1]}
+    if "/distributed/fsdp/" in stack[-1].filename and between == {CALLING}:
+        return _sharded(in_place=False)
     return f"{INSIDE}{stack[0].filename} line {stack[0].lineno} calls, for torch's own code breaks the graph ({why})"
+
+
+def _sharded(in_place: bool) -> str:
+    """The layers of torch that `fully_shard` divided: its hooks are not compiled, so that torch.compile would have to
+    begin again in their own code, where it never does. Of those that are compiled in place it gives no reason."""
+    names = shards_of_torchs_own(in_place)
+    return SHARDED + ", ".join(names) if names else ""
 
 
 def _words(reason: str) -> str:
@@ -105,6 +119,11 @@ def _words(reason: str) -> str:
         )
     if reason.startswith(INSIDE):
         return f"remat: torch.compile leaves to eager what {reason.removeprefix(INSIDE)}: no budget holds there"
+    if reason.startswith(SHARDED):
+        return (
+            f"remat: torch.compile leaves {reason.removeprefix(SHARDED)} to eager, for fully_shard breaks the graph"
+            " around torch's own code: no budget holds there. Compile layer.forward in place of the layer"
+        )
     if found := SKIPPED.search(reason) or DISABLED.search(reason):
         if WRAPPER in reason:
             return ""

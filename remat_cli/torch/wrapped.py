@@ -14,16 +14,22 @@ from torch import distributed, nn
 
 from remat_cli.torch.beside import living
 from remat_cli.torch.metering import Meter
-from remat_cli.torch.private import kinds_of_pipelines, microbatches_of, stages_of, state_of_shards
+from remat_cli.torch.private import (
+    divided,
+    kinds_of_pipelines,
+    microbatches_of,
+    stages_of,
+    state_of_shards,
+    trace_rules,
+)
 
 HOLDING = ("torch.distributed.fsdp", "torch.distributed.pipelining")  # where the classes live that hold tensors
+CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
 
 
 def bucket_bytes(given: Meter) -> int:
     """The bytes of the buckets in which DistributedDataParallel gathers the gradients of parameters among these."""
-    if not distributed.is_available() or not distributed.is_initialized():
-        return 0
-    wrappers = living(nn.parallel.DistributedDataParallel)
+    wrappers = living(nn.parallel.DistributedDataParallel) if divided() else []
     reduced = {id(p): p for one in wrappers for p in one.module.parameters() if p.requires_grad}
     return sum(p.nbytes for p in reduced.values() if given.knows(p))
 
@@ -31,7 +37,7 @@ def bucket_bytes(given: Meter) -> int:
 def around(given: Sequence[Any]) -> list[Any]:
     """What divides the weights among these tensors among ranks: the states of modules that `fully_shard` divided, each
     of which leads to the others of its tree, and the stages of pipelines with their schedules."""
-    if not distributed.is_available() or not distributed.is_initialized():
+    if not divided():
         return []
     meter = Meter(given)
     states = [state_of_shards(one) for one in living(distributed.fsdp.FSDPModule)]
@@ -47,6 +53,22 @@ def under_way(holding: Sequence[Any]) -> bool:
     _, kinds = kinds_of_pipelines()
     found = [microbatches_of(one) for one in holding if isinstance(one, kinds)]
     return any(0 < passed < count for passed, count in found)
+
+
+def shards_of_torchs_own(in_place: bool) -> list[str]:
+    """The classes of modules that `fully_shard` divided and whose forward is code of torch, which is not compiled by
+    itself. `in_place`: of those alone that were compiled in place."""
+    shards = living(distributed.fsdp.FSDPModule) if divided() else []
+    asked = [one for one in shards if one._compiled_call_impl is not None or not in_place]
+    found = [one for one in asked if "forward" not in vars(one) and _torchs_own(one)]
+    return sorted({type(one).__bases__[-1].__name__ for one in found})
+
+
+def _torchs_own(module: nn.Module) -> bool:
+    """Whether it computes in code of torch; a container as far as the modules in it do."""
+    if isinstance(module, CONTAINERS):
+        return any(map(_torchs_own, module.children()))
+    return trace_rules.check_file(type(module).forward.__code__.co_filename).skipped
 
 
 def named(holding: Sequence[Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import threading
 import warnings
@@ -179,6 +180,41 @@ def test_a_share_is_of_what_fully_shard_and_the_graphs_hold_as_written() -> None
     assert show_bytes(whole * 30 // 100) in told[0]
     assert show_bytes(whole * 30 // 100) in told[-1]
     assert "no less is known" in told[-1]
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("way", ["in place", "whole"])
+@pytest.mark.parametrize("kind", ["torch's layers", "own blocks", "torch's layers, their forward"])
+def test_a_layer_of_torch_that_fully_shard_divides_is_told(kind: str, way: str) -> None:
+    """Its hooks are not compiled, and torch.compile does not begin again in code of torch."""
+
+    class Pair(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = (
+                (Block(), Block()) if kind == "own blocks" else (nn.TransformerEncoderLayer(32, 2, 32), nn.GELU())
+            )
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.second(self.first(x).sin()).square().mean()
+
+    gc.collect()  # modules of other tests are there until then
+    module, asked = Pair(), backend("1GB")
+    if "forward" in kind:
+        module.first.forward = torch.compile(module.first.forward, backend=asked, dynamic=False)
+    elif way == "in place":
+        module.first.compile(backend=asked, dynamic=False)
+    distributed.fsdp.fully_shard(module.first)
+    if way == "whole":
+        module.compile(backend=asked, dynamic=False)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always", remat_torch.RematWarning)
+        module(torch.randn(4, 8, 32)).backward()
+        left = remat_torch.report(asked).left
+    assert dict.fromkeys(left) == dict.fromkeys(said(heard))
+    assert len(left) == (kind == "torch's layers")
+    assert all("leaves TransformerEncoderLayer to eager, for fully_shard" in text for text in left)
+    assert bool(asked.plans) == (kind != "torch's layers" or way == "whole")
 
 
 def test_buckets_of_gradients_are_part_of_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
