@@ -25,9 +25,9 @@ from onnx import helper
 from examples.cpp.run import blocks, native_library
 from profiles import device as devices
 from remat_cli.actions.placing import write_sources
-from remat_cli.actions.shrinking.child import IN_C
-from remat_cli.actions.shrinking.meter import MeteredProcess
 from remat_cli.checking import feeds as feeding
+from remat_cli.checking.child import IN_C
+from remat_cli.checking.metered import MeteredProcess
 from remat_cli.formats import placesfile
 from remat_cli.ingest import ingest
 from solvers.clock import FOREVER_SECONDS, Clock

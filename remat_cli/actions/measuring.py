@@ -16,8 +16,8 @@ from tempfile import TemporaryDirectory
 
 from remat_cli.actions import emitting
 from remat_cli.actions.verifying import in_a_file
-from remat_cli.checking.child import Reply
 from remat_cli.checking.feeds import draw_feeds
+from remat_cli.checking.metered import Reply
 from remat_cli.checking.processes import Bench
 from remat_cli.errors import BadInput, Usage
 from remat_cli.plans.planned import Planned

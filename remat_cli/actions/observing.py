@@ -15,7 +15,7 @@ from typing import Any
 
 from profiles.costs import Costs
 from remat_cli.checking import in_all, outside
-from remat_cli.checking.child import Kernel
+from remat_cli.checking.metered import Kernel
 from remat_cli.checking.processes import Bench
 from remat_cli.checking.trying import Peaks, in_file, peaks
 from remat_cli.model.graph import Graph, Op
@@ -73,9 +73,7 @@ def observe(graph: Graph, costs: Costs, feeds: Mapping[str, Any], threads: int, 
     bench = Bench(feeds, "cpu", timeout, threads, clock=clock)
     with TemporaryDirectory(prefix="remat-") as folder, bench:
         path = _file(graph, Path(folder))
-        reply = bench.run(
-            in_file(graph.model, graph.path, Path(folder)) if graph.expanded else path, STRICT, watch=True
-        )
+        reply = bench.run(in_file(graph.model, graph.path, Path(folder)) if graph.expanded else path, STRICT)
         own = in_all(graph, bench.run(path, STRICT)).first if graph.expanded else None
         if not reply.kernels:
             why = " ".join((reply.refused or reply.failed or "no kernel was seen to run").split())

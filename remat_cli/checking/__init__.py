@@ -15,9 +15,9 @@ from typing import Any
 
 import onnx
 
-from remat_cli.checking.child import Reply
 from remat_cli.checking.compare import EXACT, IN_PIECES, Difference, Tolerance, compare, noise_of, without
 from remat_cli.checking.exactness import Exactness, judge
+from remat_cli.checking.metered import Reply
 from remat_cli.checking.processes import TIME_UP, Bench, InPlace
 from remat_cli.errors import BadInput
 from remat_cli.model.graph import Graph

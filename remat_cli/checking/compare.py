@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from remat_cli.checking.child import Reply
+from remat_cli.checking.metered import Reply
 
 FACTOR = 8.0  # times as far as the original was seen to be from itself: a few runs do not show the farthest
 TURNS = 3  # further runs of the original: an output may be the same by chance

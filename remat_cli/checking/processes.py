@@ -1,23 +1,23 @@
-"""Runs models in processes of their own, and reads their replies.
+"""Runs models in processes of their own, and says what came of it.
 
-Invariant: a child that is killed, hangs or crashes gives a Reply that says so; nothing it leaves behind outlives
+Invariant: a process that is killed, hangs or crashes gives a Reply that says so; nothing it leaves behind outlives
 `Bench`.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 
-from remat_cli.checking.child import Reply, Request
 from remat_cli.checking.feeds import nudged
-from remat_cli.children import Child
+from remat_cli.checking.metered import Failed, Kernel, MeteredProcess, Refused, Reply
 from remat_cli.events import EventQueue
 from remat_cli.formats import arrays
 from remat_cli.formats.declared import declared
@@ -94,37 +94,58 @@ class Bench:
         outputs: str | None = None,
         in_place: InPlace = NOWHERE,
         nudge: bool = False,
-        traced: bool = True,
-        **asked: Any,
     ) -> Reply:
-        """Run one session on `model`; `outputs` names a file in the folder for the results. `nudge`: with feeds that
-        differ from the others in their last digits. `asked`: what else a request has."""
-        self.count += 1
-        what = "weighed" if asked.get("weigh") else f"in the {kind.name} session"
-        if self.events is not None:
-            self.events.say(BegunRun(self.count, max(self.total, self.count), f"{model.name}, {what}"))
-        if self.clock.interrupts():
-            return TIME_UP
-        request = Request(
-            model=str(model.resolve()),
-            feeds=str(self._nudged() if nudge else self._fed()),
-            runtime=kind.runtime,
-            provider=self.provider,
-            runs=runs,
-            threads=self.threads,
-            level=self.level,
-            outputs=str(self.folder / outputs) if outputs else None,
-            trace=str(self.folder / f"run{self.count}.trace") if traced else None,
-            **asdict(in_place),
-            **asked,
-        )
-        left = self.clock.left()
-        found = _carry_out(request, Clock(min(left, self.timeout)))
-        return TIME_UP if found.endless and left < self.timeout else found
+        """So many runs of `model` whose arena is counted, kernel by kernel; `outputs` names files in the folder for
+        their results. `nudge`: with feeds that differ from the others in their last digits."""
 
-    def weigh(self, model: Path, kind: Session, placement: Placement | None = None, **asked: Any) -> Reply:
-        """Two runs without a trace, with the runtime's own allocator or the plan's: what does the process grow by?"""
-        return self.run(model, kind, 2, traced=False, weigh=True, placement=placement, **asked)
+        def steps(program: MeteredProcess) -> Reply:
+            program.make()
+            for number in range(runs):
+                program.run()
+                if outputs is not None:
+                    program.keep(self.folder / f"{outputs}.{number}")
+            kernels = [Kernel(*fields) for fields in program.tell("kernels")]
+            ends = [number * len(kernels) // runs for number in range(runs + 1)]
+            parts = [kernels[begin:end] for begin, end in pairwise(ends)]
+            arena = tuple(max((kernel.most for kernel in part), default=0) for part in parts)
+            return Reply(arena=arena, kernels=tuple(parts[0]))
+
+        trace = str(self.folder / f"run{self.count + 1}.trace")
+        return self._carry_out(model, kind, steps, f"in the {kind.name} session", in_place, nudge, trace=trace)
+
+    def weigh(
+        self,
+        model: Path,
+        kind: Session,
+        placement: Placement | None = None,
+        outputs: str | None = None,
+        in_place: InPlace = NOWHERE,
+        nudge: bool = False,
+    ) -> Reply:
+        """Two runs in a session as a user would make it, with the runtime's own allocator or the plan's: what does the
+        process grow by? On a device, what does that hold beyond what it held before the session was made?
+
+        Weights in files of their own are mapped, and first read in a run. Who asks counts all weights already.
+        """
+
+        def steps(program: MeteredProcess) -> Reply:
+            on_device = self.provider == "cuda"
+            if on_device:
+                program.tell("watch_device")
+            program.make()
+            loading = program.peak
+            program.tell("settle")
+            loaded = program.held - program.mapped
+            program.count()
+            program.run()
+            program.run()
+            grew = program.tell("grown_on_device") if on_device else program.peak - program.mapped
+            if outputs is not None:
+                program.keep(self.folder / f"{outputs}.0")
+            weighed = Reply(grew=grew, stray=program.tell("stray"))
+            return weighed if on_device else replace(weighed, loaded=loaded, loading=loading)
+
+        return self._carry_out(model, kind, steps, "weighed", in_place, nudge, placement=placement)
 
     def race(
         self,
@@ -136,8 +157,45 @@ class Bench:
         in_place: InPlace = NOWHERE,
     ) -> Reply:
         """Runs of two models in turn; the first with the plan's allocator. `inside`: what each kernel takes, too."""
-        asked: dict[str, Any] = {"placement": placement, "seconds": seconds, "against": str(models[1].resolve())}
-        return self.run(models[0], kind, in_place=in_place, traced=inside, weigh=True, **asked)
+
+        def steps(program: MeteredProcess) -> Reply:
+            program.make()
+            trace = str(self.folder / f"run{self.count}.trace") if inside else None
+            raced: Reply = declared(Reply, program.tell("race", str(models[1].resolve()), seconds, trace))
+            return raced
+
+        return self._carry_out(models[0], kind, steps, "weighed", in_place, placement=placement)
+
+    def _carry_out(
+        self,
+        model: Path,
+        kind: Session,
+        steps: Callable[[MeteredProcess], Reply],
+        what: str,
+        in_place: InPlace,
+        nudge: bool = False,
+        **more: Any,
+    ) -> Reply:
+        """What the steps come to in a process of its own. `more`: what else a program has."""
+        self.count += 1
+        if self.events is not None:
+            self.events.say(BegunRun(self.count, max(self.total, self.count), f"{model.name}, {what}"))
+        if self.clock.interrupts():
+            return TIME_UP
+        left = self.clock.left()
+        clock = Clock(min(left, self.timeout))
+        feeds = self._nudged() if nudge else self._fed()
+        more |= {"provider": self.provider, "level": self.level, **asdict(in_place)}
+        try:
+            with MeteredProcess(model, kind.runtime, feeds, clock, self.threads, **more) as program:
+                return steps(program)
+        except Failed as why:
+            if isinstance(why, Refused):
+                return Reply(refused=str(why))
+            if not why.late:
+                return Reply(failed=str(why))
+            late = Reply(failed=f"it did not end within {clock.seconds:.3g} s", endless=True)
+            return TIME_UP if left < self.timeout else late
 
     def _fed(self) -> Path:
         """The file of the feeds, which is written for the first run."""
@@ -156,17 +214,3 @@ class Bench:
         """The results of each run, one after the other."""
         every = [arrays.read(self.folder / f"{outputs}.{number}") for number in range(runs)]
         return [found[f"output_{place}"] for found in every for place in range(len(found))]
-
-
-def _carry_out(request: Request, clock: Clock) -> Reply:
-    def look() -> None:
-        if clock.over():
-            raise TimeoutError
-
-    with Child("remat_cli.checking.child") as child:
-        try:
-            said = child.ask(asdict(request), look)
-        except TimeoutError:
-            return Reply(failed=f"it did not end within {clock.seconds:.3g} s", endless=True)
-        found: Reply = Reply(failed=child.why()) if said is None else declared(Reply, said)
-        return found

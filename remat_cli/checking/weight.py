@@ -1,5 +1,5 @@
-"""The memory of this process, by the kernel's count, and of a CUDA device, by its driver's: witnesses independent of
-the runtime's arena.
+"""The memory of a process, by the kernel's count, and of a CUDA device, by its driver's: witnesses independent of the
+runtime's arena.
 
 Invariant: `resident_peak` is the peak since `resident_now` was last called, where the kernel can reset it. A
 `MemoryWatch` has the highest of many samples of the whole device, less that at the start; the runtime's libraries were
@@ -8,56 +8,40 @@ loaded before.
 
 from __future__ import annotations
 
-import gc
 import threading
 from pathlib import Path
 from types import TracebackType
 
-from onnx import TensorProto, helper
-
 from profiles import cuda
 from profiles.system import highest_memory, told_of
 
-MAPPINGS = Path("/proc/self/smaps")
-AGAIN = Path("/proc/self/clear_refs")
+COUNTED = Path("/proc/self/clear_refs").exists()  # else all that is known is the most that this process ever held
 LOOK_SECONDS = 0.001  # seconds between two looks
 
 
-def resident_now() -> int:
+def resident_now(process: int | str = "self") -> int:
     """The resident bytes now; the peak so far is reset."""
-    gc.collect()
-    try:
-        AGAIN.write_text("5")
-        return told_of("self", "VmRSS")
-    except OSError:
-        return highest_memory()
+    if COUNTED:
+        Path(f"/proc/{process}/clear_refs").write_text("5")
+    return resident(process)
 
 
-def resident() -> int:
+def resident(process: int | str = "self") -> int:
     """The resident bytes now; the peak stays."""
-    try:
-        return told_of("self", "VmRSS")
-    except OSError:
-        return highest_memory()
+    return told_of(process, "VmRSS") if COUNTED else highest_memory()
 
 
-def resident_peak() -> int:
-    try:
-        return told_of("self", "VmHWM")
-    except OSError:
-        return highest_memory()
+def resident_peak(process: int | str = "self") -> int:
+    return told_of(process, "VmHWM") if COUNTED else highest_memory()
 
 
-def mapped_now() -> int:
+def mapped_now(process: int | str = "self") -> int:
     """Resident bytes of mapped files of data, such as the weights that a session maps. Files that code is mapped from
     do not count: what a run brings in of them is what the process takes for it."""
     held: dict[str, int] = {}
     code: set[str] = set()
     name = ""
-    try:
-        lines = MAPPINGS.read_text().splitlines()
-    except OSError:
-        return 0
+    lines = Path(f"/proc/{process}/smaps").read_text().splitlines() if COUNTED else []
     for fields in (line.split(maxsplit=5) for line in lines):
         if not fields[0].endswith(":"):  # addresses, access, offset, device, number, and a path where there is one
             name = fields[5] if len(fields) > 5 and fields[5].startswith("/") else ""
@@ -104,6 +88,7 @@ def _load_libraries() -> None:
     """Run a product and a convolution once, because the memory of CUDA's libraries is no model's."""
     import numpy as np
     import onnxruntime
+    from onnx import TensorProto, helper
 
     one = [1, 1, 4, 4]
     nodes = [helper.make_node("MatMul", ["x", "x"], ["y"]), helper.make_node("Conv", ["y", "x"], ["z"])]

@@ -13,11 +13,14 @@ from time import monotonic
 import numpy as np
 
 from profiles.device import find, free_memory
-from remat_cli.actions.shrinking.meter import Failed, MeteredProcess
 from remat_cli.actions.shrinking.ways import Outputs, RunWay, SessionOf, TriedWay, compared, judged
+from remat_cli.checking.metered import Failed, MeteredProcess
+from remat_cli.checking.weight import COUNTED
+from remat_cli.errors import BadInput
 from remat_cli.formats import arrays
 from solvers.clock import Clock
 
+NO_COUNT = "shrink reads what a process holds from /proc, which is on Linux alone"
 MOST_RUNS = 20  # after the first, which makes what later ones find
 RUNS_SECONDS, TURNS_SECONDS = 2.5, 5.0  # as many runs, or runs of two in turns, as these have room for, at least one
 SLOW_NS = 10_000_000_000  # runs that take longer are not made in turns, which would take three more of each way
@@ -30,6 +33,8 @@ class WayTrials:
     `witness`: makes what says how the model rounds."""
 
     def __init__(self, feeds: Path, folder: Path, witness: Callable[[], SessionOf]) -> None:
+        if not COUNTED:
+            raise BadInput(NO_COUNT)
         self.feeds, self.folder, self.witness = feeds, folder, cache(witness)
         self.first: tuple[SessionOf, TriedWay] | None = None
         self.right: list[np.ndarray] = []

@@ -24,13 +24,13 @@ from remat_cli.actions.pieces_asked import OFF, PiecesAsked
 from remat_cli.actions.questions import Question
 from remat_cli.actions.seeing import graph_as_seen
 from remat_cli.actions.session_writing import kept_of, weights_of
-from remat_cli.actions.shrinking.child import IN_C, PLANNED, STRICT
-from remat_cli.actions.shrinking.child import LEAN as LEAN_SESSION
-from remat_cli.actions.shrinking.meter import MeteredProcess
 from remat_cli.actions.shrinking.norms import written_out
 from remat_cli.actions.shrinking.preparing import freed
 from remat_cli.actions.shrinking.ways import LEAN, PYTHON, C, SessionOf
+from remat_cli.checking.child import IN_C, PLANNED, STRICT
+from remat_cli.checking.child import LEAN as LEAN_SESSION
 from remat_cli.checking.feeds import arrays_in
+from remat_cli.checking.metered import MeteredProcess
 from remat_cli.formats import placesfile, planfile
 from remat_cli.formats.files import write_whole
 from remat_cli.formats.planfile import RecordedPlaces, places_of

@@ -18,10 +18,6 @@ from tempfile import TemporaryDirectory
 from remat_cli.actions.pieces_asked import AUTO, EXACT, OFF
 from remat_cli.actions.seeing import of_inputs
 from remat_cli.actions.shrinking.asked import MAX_SLOWER, ShrinkListeners, ShrinkQuestion
-from remat_cli.actions.shrinking.child import LEAN as LEAN_SESSION
-from remat_cli.actions.shrinking.child import STOCK as STOCK_SESSION
-from remat_cli.actions.shrinking.child import STRICT
-from remat_cli.actions.shrinking.meter import Failed
 from remat_cli.actions.shrinking.metering import SLOW_NS, WayTrials
 from remat_cli.actions.shrinking.plans import (
     Free,
@@ -41,6 +37,10 @@ from remat_cli.actions.shrinking.preparing import fused, prepare
 from remat_cli.actions.shrinking.sizes import check_sizes, judged_at, words_of, wrong_at
 from remat_cli.actions.shrinking.truth import witness
 from remat_cli.actions.shrinking.ways import AS_IT_IS, LEAN, PYTHON, C, Recommended, RunWay, SessionOf, TriedWay, choose
+from remat_cli.checking.child import LEAN as LEAN_SESSION
+from remat_cli.checking.child import STOCK as STOCK_SESSION
+from remat_cli.checking.child import STRICT
+from remat_cli.checking.metered import Failed
 from remat_cli.errors import BadInput, InTheWay, RematError
 from remat_cli.formats import placesfile
 from remat_cli.formats.kinds import FileKind, check_place

@@ -11,12 +11,12 @@ from functools import partial
 from pathlib import Path
 
 from remat_cli.actions.shrinking.asked import ShrinkQuestion
-from remat_cli.actions.shrinking.child import LEAN as LEAN_SESSION
-from remat_cli.actions.shrinking.child import STOCK as STOCK_SESSION
 from remat_cli.actions.shrinking.metering import WayTrials
 from remat_cli.actions.shrinking.preparing import prepare
 from remat_cli.actions.shrinking.truth import witness
 from remat_cli.actions.shrinking.ways import AS_IT_IS, LEAN, RunWay, SessionOf, TriedWay
+from remat_cli.checking.child import LEAN as LEAN_SESSION
+from remat_cli.checking.child import STOCK as STOCK_SESSION
 from remat_cli.errors import Usage, meant
 from remat_cli.model.graph import Graph
 from solvers.clock import Clock

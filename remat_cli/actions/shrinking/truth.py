@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 from onnx import TensorProto
 
-from remat_cli.actions.shrinking.child import LEAN, STRICT
 from remat_cli.actions.shrinking.ways import SessionOf
+from remat_cli.checking.child import LEAN, STRICT
 from remat_cli.formats import arrays
 from remat_cli.formats.files import write_whole
 from remat_cli.model.graph import Graph

@@ -32,8 +32,8 @@ class RunWay:
 
 @dataclass(frozen=True, slots=True)
 class SessionOf:
-    """A file to run, in which kind of session (of `child`), with how many threads of one op (0: all cores), and on
-    which inputs, if not on those of all ways."""
+    """A file to run, in which kind of session (of `checking.child`), with how many threads of one op (0: all cores),
+    and on which inputs, if not on those of all ways."""
 
     model: Path
     session: str

@@ -10,9 +10,9 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from remat_cli.actions.shrinking.child import STRICT
 from remat_cli.actions.shrinking.truth import witness
 from remat_cli.actions.shrinking.ways import SessionOf, compared, judged
+from remat_cli.checking.child import STRICT
 from remat_cli.ingest import ingest
 
 

@@ -16,13 +16,13 @@ from remat_cli.actions.optimizing import fuse
 from remat_cli.actions.session_writing import write_parts
 from remat_cli.actions.shrinking import metering
 from remat_cli.actions.shrinking.asked import ShrinkListeners, ShrinkQuestion
-from remat_cli.actions.shrinking.child import LEAN as LEAN_SESSION
-from remat_cli.actions.shrinking.meter import Failed, MeteredProcess
 from remat_cli.actions.shrinking.metering import WayTrials
 from remat_cli.actions.shrinking.plans import unmeasured
 from remat_cli.actions.shrinking.preparing import fused, prepare
 from remat_cli.actions.shrinking.shrink import Shrinking
 from remat_cli.actions.shrinking.ways import AS_IT_IS, LEAN, Outputs, RunWay, SessionOf, TriedWay, choose, compared
+from remat_cli.checking.child import LEAN as LEAN_SESSION
+from remat_cli.checking.metered import Failed, MeteredProcess
 from remat_cli.runtime.optimized import layout_block
 from solvers.clock import Clock
 

@@ -13,8 +13,8 @@ import pytest
 from remat_cli.actions.pieces_asked import OFF
 from remat_cli.actions.shrinking import plans
 from remat_cli.actions.shrinking.asked import ShrinkQuestion
-from remat_cli.actions.shrinking.meter import MeteredProcess
 from remat_cli.actions.shrinking.preparing import fused, prepare
+from remat_cli.checking.metered import MeteredProcess
 from remat_cli.formats import placesfile, planfile
 from solvers.clock import Clock, limited
 from solvers.problem import Limits

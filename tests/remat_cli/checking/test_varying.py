@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from remat_cli.checking.child import Reply
 from remat_cli.checking.compare import EXACT, FACTOR, TURNS, compare
+from remat_cli.checking.metered import Reply
 
 NAMES = ("steady", "varying")
 Arrays = list[np.ndarray]
