@@ -23,6 +23,7 @@ from remat_cli.interrupts import CODE, SIGNALS, importing
 from remat_cli.planning.time_plan import ENDING_SHARE
 from solvers.clock import Clock
 
+Words: TypeAlias = Callable[[bool], RematError | None]
 Handler: TypeAlias = Callable[[int, FrameType | None], None]
 GRACE_SHARE, LEAST_GRACE_SECONDS = 0.05, 0.5  # of the time limit, and seconds: what ends by itself is let to
 STOPPED_GRACE_SECONDS = 5.0  # seconds, after an interrupt
@@ -129,15 +130,16 @@ def leave_now(code: int) -> None:
 
 
 class Deadline:
-    """`last_words` says what is known by then and gives the exit code; `met` once the command speaks for itself, which
-    the end of the `with` sees to where the command failed. `searching`: whether a search has begun from the start; else
-    `search_begins` says when. The longer it took until then, the longer last words take, and the earlier they come.
-    `look` is called again and again until then, for who wants to see how far the command has come."""
+    """`last_words` is told whether the user ended the command, says what is known by then, and gives the error that it
+    ends in, if in one. `answer` lets the command speak for itself; `met` once it is about to, which the end of the
+    `with` sees to where it failed. `searching`: whether a search has begun from the start; else `search_begins` says
+    when. The longer it took until then, the longer last words take, and the earlier they come. `look` is called again
+    and again until then, for who wants to see how far the command has come."""
 
     def __init__(
         self,
         clock: Clock,
-        last_words: Callable[[], int],
+        last_words: Words,
         leave: Callable[[int], object] = leave_now,
         searching: bool = True,
     ) -> None:
@@ -165,6 +167,12 @@ class Deadline:
             self._speaking.acquire()
             self._over.set()
 
+    def answer(self, words: Words) -> None:
+        """The command's own words, said in time; raises the error that they end in."""
+        self.met()
+        if (error := words(self.clock.stopped())) is not None:
+            raise error
+
     def search_begins(self) -> None:
         """From here on the time limit ends the command: no answer was at hand."""
         self._kept = self._kept or ENDING_SHARE * self.clock.elapsed()
@@ -181,8 +189,8 @@ class Deadline:
         stopped = self.clock.stopped()
         grace = STOPPED_GRACE_SECONDS if stopped else max(LEAST_GRACE_SECONDS, GRACE_SHARE * self.clock.seconds)
         if not self._over.wait(grace) and self._speaking.acquire(blocking=False):
-            code = self.last_words()
-            self._leave(CODE if stopped else code)
+            error = self.last_words(stopped)
+            self._leave(CODE if stopped else 0 if error is None else error.code)
 
     def _is_up(self) -> bool:
         clock, waits = self.clock, not self._searching.is_set()

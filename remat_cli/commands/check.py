@@ -11,6 +11,7 @@ import click
 
 from remat_cli.commands import options
 from remat_cli.errors import Usage
+from remat_cli.model.sessions import STRICT
 from remat_cli.units import show_bytes, show_time
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ def command(certificate: Path, plan: Path, **given: Any) -> None:
     """
     from remat_cli.actions.certifying import check_certificate, check_plan
     from remat_cli.formats import certificatefile
-    from remat_cli.model.sessions import STRICT
     from remat_cli.planning.loading import is_model, load_subject
     from remat_cli.plans.planned import load_planned
 

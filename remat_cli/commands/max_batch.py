@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remat_cli import usual
-from remat_cli.actions.interrupts import Halted
+from remat_cli.actions.interrupts import Deadline, Halted, listening
 from remat_cli.commands import methods, options
 from remat_cli.errors import InTheWay, Usage
 from remat_cli.formats.kinds import FileKind, check_place
@@ -18,7 +19,6 @@ from remat_cli.units import show_time
 from solvers.problem import Limits
 
 if TYPE_CHECKING:
-    from remat_cli.actions.interrupts import Deadline
     from remat_cli.actions.largest import SizeQuestion
     from remat_cli.actions.scaling import Scaled, SizedStep
     from remat_cli.plans.planned import Planned
@@ -84,7 +84,6 @@ def command(model: Path, **given: Any) -> None:
     remat max-batch unet.onnx --budget 16GB
     remat max-batch gpt2.train.onnx --budget 24GB --dim batch=8 --dim sequence=max
     """
-    from remat_cli.actions.interrupts import Deadline, listening
     from remat_cli.actions.scaling import scale_step
     from remat_cli.saying.progress import Line
 
@@ -95,14 +94,13 @@ def command(model: Path, **given: Any) -> None:
     with (
         listening() as interrupts,
         Line(given["quiet"]) as line,
-        Deadline(clock.unless(interrupts), lambda: options.tell_no_plan(deadline.clock, given["as_json"])) as deadline,
+        Deadline(clock.unless(interrupts), lambda halted: options.tell_no_plan(halted, given["as_json"])) as deadline,
     ):
         steps = scale_step(model, step, lambda timing: line.say(f"measuring {timing.what[:60]}"))
         found = _found(model, steps, asked, given, deadline, line)
         deadline.met()
         line.say("")
-        if (error := _tell(model, steps, found, given, interrupts())) is not None:
-            raise error
+        deadline.answer(partial(_tell, model, steps, found, given))
 
 
 def _asked(given: Mapping[str, Any]) -> SizeQuestion:
@@ -162,16 +160,10 @@ def _found(
         line.say(f"{show_time(deadline.clock.left() * 1e9)} left  {steps.dim}: {what}")
 
     def keep(found: Largest) -> None:
-        deadline.last_words = lambda: _last_words(model, steps, found, given, deadline.clock.stopped())
+        deadline.last_words = partial(_tell, model, steps, found, given)
 
     limits = Limits(deadline.clock, seed=given["seed"])
     return find_largest(steps.at, asked, limits, memory, steps.measured, Listeners(say, keep))
-
-
-def _last_words(model: Path, steps: Scaled, found: Largest, given: Mapping[str, Any], halted: bool) -> int:
-    """Say what was found by then; the exit code."""
-    error = _tell(model, steps, found, given, halted)
-    return 0 if error is None else error.code
 
 
 def _tell(model: Path, steps: Scaled, found: Largest, given: Mapping[str, Any], halted: bool) -> Halted | None:

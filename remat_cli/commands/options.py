@@ -353,13 +353,13 @@ def say_object(said: Mapping[str, Any], error: RematError | None = None) -> None
     ANSWER.say(json.dumps(error_in(said, error)))
 
 
-def tell_no_plan(clock: Clock, as_json: bool = False) -> int:
-    """The last words of a command that ended before it had anything to say, and its exit code."""
+def tell_no_plan(halted: bool, as_json: bool = False) -> RematError:
+    """The last words of a command that ended before it had anything to say, and the error that it ends in."""
     from remat_cli.actions.interrupts import Halted
 
     late = "no plan was found within the time limit; give more time with --time-limit"
-    error = Halted() if clock.stopped() else NoPlan(late)
+    error = Halted() if halted else NoPlan(late)
     if as_json:
         say_object({}, error)
     click.echo(f"remat: {error}", err=True)
-    return error.code
+    return error

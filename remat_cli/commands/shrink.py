@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remat_cli import usual
-from remat_cli.actions.interrupts import Halted
+from remat_cli.actions.interrupts import Deadline, Halted, listening
 from remat_cli.commands import options
-from remat_cli.errors import NoPlan
+from remat_cli.errors import NoPlan, RematError
 
 if TYPE_CHECKING:
     from remat_cli.actions.shrinking.shrink import Shrinking, Shrunk
@@ -49,7 +49,6 @@ def command(model: Path, **given: Any) -> None:
     remat shrink net.onnx --feeds inputs.npz
     remat shrink net.onnx --dim batch=1 --for c
     """
-    from remat_cli.actions.interrupts import Deadline, listening
     from remat_cli.actions.shrinking.asked import ShrinkListeners, ShrinkQuestion
     from remat_cli.actions.shrinking.shrink import Shrinking, check_places, folder_for
     from remat_cli.saying.progress import Line
@@ -70,14 +69,13 @@ def command(model: Path, **given: Any) -> None:
         table = _Table(line, given["quiet"] or given["as_json"])
         memory = options.memory_of(clock, given)
         work = Shrinking(model, output, folder, asked, clock, ShrinkListeners(table.row, line.say), memory)
-        with Deadline(clock, lambda: _last_words(work, given)) as deadline:
+        with Deadline(clock, lambda halted: _last_words(work, given, halted)) as deadline:
             work.run()
             deadline.met()
-        line.say("")
-        if work.found.choice is None:
-            raise NoPlan("time was up before the model had run; give more with --time-limit")
-        if (error := _tell(work.finish(), given, interrupts())) is not None:
-            raise error
+            line.say("")
+            if work.found.choice is None:
+                raise NoPlan("time was up before the model had run; give more with --time-limit")
+            deadline.answer(lambda halted: _tell(work.finish(), given, halted))
 
 
 class _Table:
@@ -100,16 +98,15 @@ class _Table:
         click.echo(shrink_answer.row(tried, self.first))
 
 
-def _last_words(work: Shrinking, given: dict[str, Any]) -> int:
+def _last_words(work: Shrinking, given: dict[str, Any], halted: bool) -> RematError | None:
     """Time is up, or the user has had enough: what there is by then stays."""
     if work.found.choice is None:
         shutil.rmtree(work.folder, ignore_errors=True)
-        return options.tell_no_plan(work.clock, given["as_json"])
+        return options.tell_no_plan(halted, given["as_json"])
     work.found.stopped = True
     found = work.finish()
     shutil.rmtree(work.folder, ignore_errors=True)
-    error = _tell(found, given, work.clock.stopped())
-    return 0 if error is None else error.code
+    return _tell(found, given, halted)
 
 
 def _tell(found: Shrunk, given: dict[str, Any], halted: bool) -> Halted | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from remat_cli.actions.interrupts import Deadline, listening
 from remat_cli.commands import methods, options
 from remat_cli.commands.helping import MethodOption
 from remat_cli.commands.solve_answer import LatestPlan, Place, tell_answer, tell_nothing_yet
@@ -26,8 +27,6 @@ from solvers.registry import DEFAULT
 
 if TYPE_CHECKING:
     from remat_cli.actions.answering import WholeQuestion
-    from remat_cli.actions.interrupts import Deadline
-if TYPE_CHECKING:
     from remat_cli.actions.questions import Question
 
 ALL = "all"  # stands for every method
@@ -85,13 +84,12 @@ def command(model: Path | None, **parsed: Any) -> None:
         methods.list_methods(given["as_json"])
         return
     from remat_cli.actions.answering import cut_as_asked
-    from remat_cli.actions.interrupts import Deadline, listening
     from remat_cli.saying.progress import tell_times
 
     clock = options.clock_of(given)
     deadline = None  # each method has all the time
     if given["method"] != ALL:
-        deadline = Deadline(clock, lambda: tell_nothing_yet(given, clock), searching=False)
+        deadline = Deadline(clock, lambda halted: tell_nothing_yet(given, clock, halted), searching=False)
     with deadline or nullcontext():
         asked = _asked(model, given, clock)
         with listening() as interrupts:
@@ -172,8 +170,7 @@ def _solve(asked: WholeQuestion, given: Mapping[str, Any], deadline: Deadline) -
     if answered.certificate is not None and proof is not None:
         certificatefile.write(answered.certificate, proof)
         notes += [f"{proof} does not prove {said}" for said in answered.unproved]
-    deadline.met()
-    tell_answer(answered.found, place, given, notes)
+    deadline.answer(lambda halted: tell_answer(answered.found, place, given, halted, notes))
 
 
 def _compare(asked: WholeQuestion, given: Mapping[str, Any]) -> None:

@@ -18,6 +18,7 @@ from remat_cli.actions.interrupts import Halted
 from remat_cli.commands.options import say_object
 from remat_cli.errors import NoPlan, RematError
 from solvers.clock import Clock
+from solvers.notes import Note
 from solvers.problem import Limits
 
 if TYPE_CHECKING:
@@ -25,26 +26,25 @@ if TYPE_CHECKING:
     from remat_cli.planning.search.answer import Answer
     from remat_cli.planning.search.so_far import SoFar
     from remat_cli.planning.subjects.subject import Subject
-    from solvers.notes import Note
 
 WRITE_EVERY_SECONDS = 1.0  # an improving plan is written at most so often
 BUSY_SHARE = 0.5  # of the time on the wall that had a processor: below it, the machine is said to be busy
 
 
-def tell_nothing_yet(given: Mapping[str, Any], clock: Clock) -> int:
+def tell_nothing_yet(given: Mapping[str, Any], clock: Clock, halted: bool) -> RematError:
     """The last words of a command that ended before there was a plan."""
     stopped, words = "interrupt", "interrupted before there was a plan"
-    if not clock.stopped():
+    if not halted:
         stopped, words = "time", "no plan was found within the time limit; give more time with --time-limit"
         had, passed = time.process_time(), clock.elapsed()
         if had < BUSY_SHARE * passed:
             words += f" (this machine is busy: of {passed:.1f} s the command had {had:.1f} on a processor)"
-    error = Halted(words) if clock.stopped() else NoPlan(words)
+    error = Halted(words) if halted else NoPlan(words)
     if given["as_json"]:
         said = {"status": "unknown", "method": given["method"], "plan": None, "stopped": stopped}
         say_object(said, error)
     click.echo(f"remat: {error}", err=True)
-    return error.code
+    return error
 
 
 class Place:
@@ -86,28 +86,30 @@ class LatestPlan:
         with suppress(RematError, OSError):  # what cannot be written now is told when the answer is written
             self.place.put(replace(plan, limits=self.limits))
 
-    def last_words(self) -> int:
-        """What to say when the time is up in the middle of something; the exit code."""
+    def last_words(self, halted: bool) -> RematError | None:
+        """What to say when the time is up in the middle of something."""
         from remat_cli.actions.solving import best_by_now
 
-        uncertified, code = self.known.found is not None and self.given["certificate"], 0
+        uncertified, missing = self.known.found is not None and self.given["certificate"], None
         if uncertified:  # of what was asked for there is a plan alone
-            words = f"time was up before {uncertified} could be made; give more with --time-limit"
-            click.echo(f"remat: {words}", err=True)
-            code = NoPlan.code
+            missing = NoPlan(f"time was up before {uncertified} could be made; give more with --time-limit")
+            click.echo(f"remat: {missing}", err=True)
         found = best_by_now(self.question, self.known, self.limits)
         if found is None:
-            return tell_nothing_yet(self.given, self.limits.clock)
+            return tell_nothing_yet(self.given, self.limits.clock, halted)
         try:
-            tell_answer(replace(found, limits=self.limits), self.place, self.given)
-        except RematError as error:
+            error = tell_answer(replace(found, limits=self.limits), self.place, self.given, halted)
+        except RematError as wrong:
+            error = wrong
+        if error is not None:
             click.echo(f"remat: {error}", err=True)
-            return error.code
-        return code
+        return error or missing
 
 
-def tell_answer(found: Answer, place: Place, given: Mapping[str, Any], notes: Sequence[str] = ()) -> None:
-    """Write the plan and say what came of it; raise where there is none, or where the user ended the search."""
+def tell_answer(
+    found: Answer, place: Place, given: Mapping[str, Any], halted: bool, notes: Sequence[str] = ()
+) -> RematError | None:
+    """Write the plan and say what came of it; what to end with, where there is none or the user ended the search."""
     from remat_cli.actions.solving import refusal
     from remat_cli.notes.words import sentences
     from remat_cli.saying import refusals, report
@@ -118,15 +120,14 @@ def tell_answer(found: Answer, place: Place, given: Mapping[str, Any], notes: Se
     elif given["verbose"] and not given["quiet"]:
         for line in refusals.explain(found):
             click.echo(f"note: {line}", err=True)
-    error = Halted() if found.limits.clock.stopped() else refusal(found)
+    error = Halted() if halted else refusal(found)
     if given["as_json"]:
         said = report.as_object(found, str(place.path) if found.found else None)
         said["notes"] += notes
         say_object(said, error)
     elif found.found and not given["quiet"]:
         _tell_people(found, place, given, notes)
-    if error is not None:
-        raise error
+    return error
 
 
 def _tell_people(found: Answer, place: Place, given: Mapping[str, Any], notes: Sequence[str]) -> None:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from remat_cli import usual
-from remat_cli.actions.interrupts import Halted
+from remat_cli.actions.interrupts import Deadline, Halted, listening
 from remat_cli.commands import methods, options
 from remat_cli.errors import BadInput, Infeasible, NoPlan, NoSchedule, RematError, error_in
 from remat_cli.formats.kinds import FileKind, check_place
@@ -21,10 +22,8 @@ from remat_cli.planning.time_plan import ENDING_SHARE
 from solvers.problem import Limits, Status
 
 if TYPE_CHECKING:
-    from remat_cli.actions.interrupts import Deadline
     from remat_cli.actions.sweeping import SweepQuestion
     from remat_cli.plans.points import Curve
-    from solvers.clock import Clock
 
 
 @click.command(cls=options.GroupedCommand)
@@ -69,7 +68,6 @@ def command(model: Path | None, **given: Any) -> None:
     remat sweep train.onnx --plot curve.svg
     remat sweep train.onnx --budgets 30%..100%/8 --methods auto,chen-greedy
     """
-    from remat_cli.actions.interrupts import Deadline, listening
     from remat_cli.actions.sweeping import SweepQuestion
 
     named, pieces = methods.methods_named(given["methods"]), options.asked_pieces(given)
@@ -78,12 +76,12 @@ def command(model: Path | None, **given: Any) -> None:
     _check_places(model, given["plot"], given["output"])
     with listening() as interrupts:
         clock = options.clock_of(given).unless(interrupts)
-        with Deadline(clock, lambda: options.tell_no_plan(clock, given["form"] == "json")) as deadline:
+        with Deadline(clock, lambda halted: options.tell_no_plan(halted, given["form"] == "json")) as deadline:
             curve = _swept(model, asked, given, deadline)
-        if given["measure"]:
-            curve = _measured(curve, given)
-        if (error := _tell(curve, given, interrupts())) is not None:
-            raise error
+            deadline.met()
+            if given["measure"]:
+                curve = _measured(curve, given)
+            deadline.answer(partial(_tell, curve, given))
 
 
 def _swept(model: Path | None, asked: SweepQuestion, given: Mapping[str, Any], deadline: Deadline) -> Curve:
@@ -104,7 +102,7 @@ def _swept(model: Path | None, asked: SweepQuestion, given: Mapping[str, Any], d
             memory,
             lambda at: line.say(bar(at.done / at.total, at.left, f"{at.done} of {at.total}: {at.what}")),
         )
-        deadline.last_words = lambda: _so_far(going.curve(), given, deadline.clock)
+        deadline.last_words = lambda halted: _so_far(going.curve(), given, halted)
         return going.run()
 
 
@@ -132,12 +130,11 @@ def _measured(curve: Curve, given: Mapping[str, Any]) -> Curve:
         return measure_curve(curve, lambda done, total: line.say(f"running model {done + 1} of {total}"))
 
 
-def _so_far(curve: Curve, given: Mapping[str, Any], clock: Clock) -> int:
-    """What to say when the time is up in the middle of something; the exit code."""
+def _so_far(curve: Curve, given: Mapping[str, Any], halted: bool) -> RematError | None:
+    """What to say when the time is up in the middle of something."""
     if not any(point.found for point in curve.points):
-        return options.tell_no_plan(clock, given["form"] == "json")
-    _tell(curve, given, clock.stopped())
-    return 0
+        return options.tell_no_plan(halted, given["form"] == "json")
+    return _tell(curve, given, halted)
 
 
 def _tell(curve: Curve, given: Mapping[str, Any], halted: bool) -> RematError | None:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+from onnx import ModelProto
 
 from remat_cli.commands import options
+from remat_cli.formats.files import write_whole
 from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.onnx_graph.attributes import said_in
-
-if TYPE_CHECKING:
-    from onnx import ModelProto
-
-    from remat_cli.zoo.graph import Builder
+from remat_cli.zoo.build import describe
+from remat_cli.zoo.graph import PARAMETERS, Builder
+from remat_cli.zoo.names import ZOO
 
 SIZES = {
     "batch": "Examples in a step.",
@@ -36,8 +36,6 @@ SIZES = {
 
 def _networks(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
     """What a shell offers for NAME."""
-    from remat_cli.zoo.names import ZOO
-
     return [name for name in ZOO if name.startswith(begun)]
 
 
@@ -83,13 +81,8 @@ def command(
     remat zoo unet --upsample linear --image 128
     remat zoo vit-b16 --free-batch
     """
-    from remat_cli.zoo.names import ZOO
-
     if name is None or listing:
         return _list_networks({key: network.about for key, network in ZOO.items()}, as_json)
-    from remat_cli.formats.files import write_whole
-    from remat_cli.zoo.build import describe
-
     path = output or Path(f"{name}.onnx")
     check_place(path, FileKind.MODEL)
     settings = {key: value for key, value in given.items() if value is not None and key != "evaluate"}
@@ -104,8 +97,6 @@ def command(
 
 
 def _figures(net: Builder, model: ModelProto) -> dict[str, Any]:
-    from remat_cli.zoo.graph import PARAMETERS
-
     return {
         "nodes": len(model.graph.node),
         "parameters": net.count_parameters(),

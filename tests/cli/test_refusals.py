@@ -14,6 +14,7 @@ from remat_cli.actions.questions import kind_named
 from remat_cli.commands import solve
 from remat_cli.commands.solve import question_of, settled
 from remat_cli.commands.solve_answer import LatestPlan, Place
+from remat_cli.errors import RematError
 from remat_cli.model.quantities import Budget, parse_budget
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.search import graphs
@@ -134,16 +135,16 @@ def test_a_proved_no_is_said_if_time_ends_while_a_budget_that_is_enough_is_sough
     subject, question, limits = load_subject(model, None, {}, kind_named("remat")), question_of(flags), Limits()
     known = SoFar()
     latest = LatestPlan(question, known, Place(model.with_suffix(".plan.json"), subject), flags, limits)
-    codes: list[int] = []
+    errors: list[RematError | None] = []
 
     def out_of_time(request: PlanRequest, found: Answer) -> Policy:
-        codes.append(latest.last_words())
+        errors.append(latest.last_words(False))
         yield from ()
         return found
 
     monkeypatch.setattr(graphs, "last_resort", out_of_time)
     solving.ask(subject, question, Limits(), None, known)
-    assert codes == [4]
+    assert [error and error.code for error in errors] == [4]
     assert re.search(r"fits 50%, which is proved: at least [\d.]+% .* is needed", capsys.readouterr().err)
 
 

@@ -56,7 +56,7 @@ def test_the_end_of_the_work_leaves_a_share_of_what_the_start_took(now: list[flo
 
 
 def test_last_words_come_earlier_the_longer_the_start_took(now: list[float]) -> None:
-    deadline = Deadline(Clock(10.0), lambda: 5, lambda _: None, searching=False)
+    deadline = Deadline(Clock(10.0), lambda _: None, lambda _: None, searching=False)
     with deadline:
         now[0] += 4.0
         deadline.search_begins()

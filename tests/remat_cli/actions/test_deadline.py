@@ -8,6 +8,7 @@ from contextlib import suppress
 import pytest
 
 from remat_cli.actions.interrupts import Deadline
+from remat_cli.errors import NoPlan
 from solvers.clock import Clock
 
 
@@ -19,14 +20,14 @@ def test_what_nobody_ends_is_ended_with_what_is_known() -> None:
         left.append(code)
         gone.set()
 
-    Deadline(Clock(0.0), lambda: 5, leave)
+    Deadline(Clock(0.0), lambda _: NoPlan("none"), leave)
     assert gone.wait(30)
-    assert left == [5]
+    assert left == [NoPlan.code]
 
 
 def test_a_command_that_ends_by_itself_is_let_to() -> None:
     said: list[str] = []
-    deadline = Deadline(Clock(0.0), lambda: said.append("late") or 0, said.append)
+    deadline = Deadline(Clock(0.0), lambda _: said.append("late"), said.append)
     deadline.met()
     threading.Event().wait(1.0)
     assert said == []
@@ -35,7 +36,7 @@ def test_a_command_that_ends_by_itself_is_let_to() -> None:
 @pytest.mark.slow
 def test_a_command_that_fails_is_not_ended_later() -> None:
     said: list[object] = []
-    with suppress(ValueError), Deadline(Clock(0.3), lambda: said.append("late") or 0, said.append):
+    with suppress(ValueError), Deadline(Clock(0.3), lambda _: said.append("late"), said.append):
         raise ValueError
     threading.Event().wait(1.5)
     assert said == []
@@ -48,7 +49,7 @@ def test_before_a_search_begins_time_that_is_up_ends_nothing() -> None:
     def leave(_: int) -> None:
         gone.set()
 
-    deadline = Deadline(Clock(0.0), lambda: 5, leave, searching=False)
+    deadline = Deadline(Clock(0.0), lambda _: NoPlan("none"), leave, searching=False)
     assert not gone.wait(1.5)
     deadline.search_begins()
     assert gone.wait(30)
