@@ -17,6 +17,7 @@ from remat_cli.commands.helping import MethodOption
 from solvers.options import Option, Orders, options_of
 from solvers.registry import DEFAULT, METHODS
 
+ALL = "all"  # stands for every method
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -35,7 +36,7 @@ one = click.option(
 )
 one_or_all = click.option(
     "--method",
-    shell_complete=_offer("all"),
+    shell_complete=_offer(ALL),
     is_eager=True,  # so that `--method NAME --help` knows the name
     help=f"A method of --list, or all.  [default: {DEFAULT}]",
 )

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from remat_cli import usual
-from remat_cli.actions.interrupts import Deadline, Halted, listening
 from remat_cli.commands import options
-from remat_cli.errors import NoPlan, RematError
-
-if TYPE_CHECKING:
-    from remat_cli.actions.shrinking.shrink import Shrinking, Shrunk
-    from remat_cli.actions.shrinking.ways import TriedWay
-    from remat_cli.saying.progress import Line
 
 
 @click.command(cls=options.GroupedCommand)
@@ -49,73 +41,6 @@ def command(model: Path, **given: Any) -> None:
     remat shrink net.onnx --feeds inputs.npz
     remat shrink net.onnx --dim batch=1 --for c
     """
-    from remat_cli.actions.shrinking.asked import ShrinkListeners, ShrinkQuestion
-    from remat_cli.actions.shrinking.shrink import Shrinking, check_places, folder_for
-    from remat_cli.saying.progress import Line
+    from remat_cli.commands.shrink_answer import shrink
 
-    asked = ShrinkQuestion(
-        feeds=given["feeds"],
-        dims=dict(given["dims"]),
-        also=given["also"],
-        slower=given["max_slower"],
-        target=given["target"],
-        seed=given["seed"],
-    )
-    output = given["output"] or model.with_name(f"{model.name.removesuffix('.onnx')}.small.onnx")
-    check_places(output, asked.target, model)
-    clock = options.clock_of(given)
-    with listening() as interrupts, folder_for(output) as folder, Line(given["quiet"] or given["as_json"]) as line:
-        clock = clock.unless(interrupts)
-        table = _Table(line, given["quiet"] or given["as_json"])
-        memory = options.memory_of(clock, given)
-        work = Shrinking(model, output, folder, asked, clock, ShrinkListeners(table.row, line.say), memory)
-        with Deadline(clock, lambda halted: _last_words(work, given, halted)) as deadline:
-            work.run()
-            deadline.met()
-            line.say("")
-            if work.found.choice is None:
-                raise NoPlan("time was up before the model had run; give more with --time-limit")
-            deadline.answer(lambda halted: _tell(work.finish(), given, halted))
-
-
-class _Table:
-    """Rows as they come."""
-
-    def __init__(self, line: Line, quiet: bool) -> None:
-        self.line, self.quiet = line, quiet
-        self.first: TriedWay | None = None
-
-    def row(self, tried: TriedWay) -> None:
-        from remat_cli.commands import shrink_answer
-
-        if self.quiet:
-            return
-        self.line.say("")
-        if self.first is None:
-            click.echo(shrink_answer.head())
-        if self.first is None or tried.way.sets == self.first.way.sets:  # the model as it is, at other sizes too
-            self.first = tried
-        click.echo(shrink_answer.row(tried, self.first))
-
-
-def _last_words(work: Shrinking, given: dict[str, Any], halted: bool) -> RematError | None:
-    """Time is up, or the user has had enough: what there is by then stays."""
-    if work.found.choice is None:
-        shutil.rmtree(work.folder, ignore_errors=True)
-        return options.tell_no_plan(halted, given["as_json"])
-    work.found.stopped = True
-    found = work.finish()
-    shutil.rmtree(work.folder, ignore_errors=True)
-    return _tell(found, given, halted)
-
-
-def _tell(found: Shrunk, given: dict[str, Any], halted: bool) -> Halted | None:
-    """Say what was found; what to end with, if somebody ended it."""
-    from remat_cli.commands import shrink_answer
-
-    error = Halted() if halted else None
-    if given["as_json"]:
-        options.say_object(shrink_answer.as_object(found), error)
-    elif not given["quiet"]:
-        click.echo("\n".join(shrink_answer.advice(found)))
-    return error
+    shrink(model, given)

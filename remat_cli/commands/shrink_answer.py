@@ -1,4 +1,5 @@
-"""What `shrink` says: a row for each way as soon as it was tried, what is recommended, and the same as an object.
+"""What `shrink` does once its flags are read, and says: a row for each way as soon as it was tried, what is
+recommended, and the same as an object.
 
 Invariant: gains are held against the leanest way that needs no tool, mostly two options of onnxruntime, and the words
 say which.
@@ -6,14 +7,91 @@ say which.
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from remat_cli.actions.shrinking.shrink import Shrunk
+import click
+
+from remat_cli.actions.interrupts import Deadline, Halted, listening
+from remat_cli.actions.shrinking.asked import ShrinkListeners, ShrinkQuestion
+from remat_cli.actions.shrinking.shrink import Shrinking, Shrunk, check_places, folder_for
 from remat_cli.actions.shrinking.ways import AS_IT_IS, CLEARLY, STOCK, Outputs, Recommended, TriedWay, is_good
+from remat_cli.commands import options
+from remat_cli.errors import NoPlan, RematError
+from remat_cli.saying.progress import Line
 from remat_cli.units import show_bytes, show_share, show_time
 
 WIDTHS = 22, 9, 9, 18, 13
 HEAD = ("way", "memory", "after", "time", "outputs", "what to set")
+
+
+def shrink(model: Path, given: Mapping[str, Any]) -> None:
+    """Try every way, say what came of each, and put the best one's files in their place."""
+    asked = ShrinkQuestion(
+        feeds=given["feeds"],
+        dims=dict(given["dims"]),
+        also=given["also"],
+        slower=given["max_slower"],
+        target=given["target"],
+        seed=given["seed"],
+    )
+    output = given["output"] or model.with_name(f"{model.name.removesuffix('.onnx')}.small.onnx")
+    check_places(output, asked.target, model)
+    clock = options.clock_of(given)
+    with listening() as interrupts, folder_for(output) as folder, Line(given["quiet"] or given["as_json"]) as line:
+        clock = clock.unless(interrupts)
+        table = _Table(line, given["quiet"] or given["as_json"])
+        memory = options.memory_of(clock, given)
+        work = Shrinking(model, output, folder, asked, clock, ShrinkListeners(table.row, line.say), memory)
+        with Deadline(clock, lambda halted: _last_words(work, given, halted)) as deadline:
+            work.run()
+            deadline.met()
+            line.say("")
+            if work.found.choice is None:
+                raise NoPlan("time was up before the model had run; give more with --time-limit")
+            deadline.answer(lambda halted: _tell(work.finish(), given, halted))
+
+
+class _Table:
+    """Rows as they come."""
+
+    def __init__(self, line: Line, quiet: bool) -> None:
+        self.line, self.quiet = line, quiet
+        self.first: TriedWay | None = None
+
+    def row(self, tried: TriedWay) -> None:
+
+        if self.quiet:
+            return
+        self.line.say("")
+        if self.first is None:
+            click.echo(head())
+        if self.first is None or tried.way.sets == self.first.way.sets:  # the model as it is, at other sizes too
+            self.first = tried
+        click.echo(row(tried, self.first))
+
+
+def _last_words(work: Shrinking, given: Mapping[str, Any], halted: bool) -> RematError | None:
+    """Time is up, or the user has had enough: what there is by then stays."""
+    if work.found.choice is None:
+        shutil.rmtree(work.folder, ignore_errors=True)
+        return options.tell_no_plan(halted, given["as_json"])
+    work.found.stopped = True
+    found = work.finish()
+    shutil.rmtree(work.folder, ignore_errors=True)
+    return _tell(found, given, halted)
+
+
+def _tell(found: Shrunk, given: Mapping[str, Any], halted: bool) -> Halted | None:
+    """Say what was found; what to end with, if somebody ended it."""
+    error = Halted() if halted else None
+    if given["as_json"]:
+        options.say_object(as_object(found), error)
+    elif not given["quiet"]:
+        click.echo("\n".join(advice(found)))
+    return error
 
 
 def head() -> str:

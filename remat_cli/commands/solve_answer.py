@@ -1,50 +1,49 @@
-"""What `remat solve` says and writes: each better plan while it searches, its answer, and last words.
+"""What `remat solve` does once its flags are read: it asks, writes each better plan while a search goes on, and says
+its answer or last words.
 
 Invariant: a plan file on disk is always legal and whole; while a solver still searches it holds the best plan so far.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from remat_cli.actions.interrupts import Halted
-from remat_cli.commands.options import say_object
-from remat_cli.errors import NoPlan, RematError
+from remat_cli.actions.answering import WholeQuestion, answer_whole, cut_as_asked
+from remat_cli.actions.interrupts import Deadline, Halted
+from remat_cli.actions.questions import ONLY_PEAK, Question
+from remat_cli.actions.solving import best_by_now, budget_of, compare_methods, refusal, relaxation
+from remat_cli.commands import options
+from remat_cli.commands.methods import ALL
+from remat_cli.errors import BadInput, Infeasible, NoPlan, NoSchedule, RematError, Usage
+from remat_cli.events import EventQueue
+from remat_cli.formats import certificatefile, planfile
+from remat_cli.formats.kinds import FileKind, check_place
+from remat_cli.model.sessions import STRICT
+from remat_cli.notes.kinds import OF_ANY_MODEL, ROUTINE, STAYING
+from remat_cli.notes.words import sentence, sentences
+from remat_cli.planning.loading import load_subject
+from remat_cli.planning.search.answer import Answer, find_solver
+from remat_cli.planning.search.known import known_before
+from remat_cli.planning.search.so_far import SoFar
+from remat_cli.planning.search.untouched import too_small
+from remat_cli.planning.subjects.subject import Subject
+from remat_cli.plans.keeping import keep
+from remat_cli.runtime.session import unknown_version
+from remat_cli.saying import refusals, report
+from remat_cli.saying.progress import Line, progress_line, tell_times
+from remat_cli.units import show_bytes
 from solvers.clock import Clock
 from solvers.notes import Note
-from solvers.problem import Limits
-
-if TYPE_CHECKING:
-    from remat_cli.actions.questions import Question
-    from remat_cli.planning.search.answer import Answer
-    from remat_cli.planning.search.so_far import SoFar
-    from remat_cli.planning.subjects.subject import Subject
+from solvers.problem import Limits, Status
+from solvers.registry import DEFAULT
 
 WRITE_EVERY_SECONDS = 1.0  # an improving plan is written at most so often
-BUSY_SHARE = 0.5  # of the time on the wall that had a processor: below it, the machine is said to be busy
-
-
-def tell_nothing_yet(given: Mapping[str, Any], clock: Clock, halted: bool) -> RematError:
-    """The last words of a command that ended before there was a plan."""
-    stopped, words = "interrupt", "interrupted before there was a plan"
-    if not halted:
-        stopped, words = "time", "no plan was found within the time limit; give more time with --time-limit"
-        had, passed = time.process_time(), clock.elapsed()
-        if had < BUSY_SHARE * passed:
-            words += f" (this machine is busy: of {passed:.1f} s the command had {had:.1f} on a processor)"
-    error = Halted(words) if halted else NoPlan(words)
-    if given["as_json"]:
-        said = {"status": "unknown", "method": given["method"], "plan": None, "stopped": stopped}
-        say_object(said, error)
-    click.echo(f"remat: {error}", err=True)
-    return error
 
 
 class Place:
@@ -57,8 +56,6 @@ class Place:
 
     def put(self, found: Answer) -> Answer:
         """Write the plan, unless a better one stands there; the one that stands there now."""
-        from remat_cli.notes.kinds import STAYING
-        from remat_cli.plans.keeping import keep
 
         stands, kept = keep(found, self.path, self.subject, self.ours)
         self.ours = kept.text if stands is found else self.ours
@@ -69,11 +66,18 @@ class Place:
 
 class LatestPlan:
     """Looks at what is known while a search goes on, and writes each better plan that fits as it runs, at most once a
-    second; `last_words` says the best by then, or a proved no."""
+    second; `last_words` says the best by then, or a proved no, and where there is neither, what `nothing` says."""
 
     def __init__(
-        self, question: Question, known: SoFar, place: Place, given: Mapping[str, Any], limits: Limits
+        self,
+        question: Question,
+        known: SoFar,
+        place: Place,
+        given: Mapping[str, Any],
+        limits: Limits,
+        nothing: Callable[[bool], RematError | None],
     ) -> None:
+        self.nothing = nothing
         self.question, self.known, self.place, self.given, self.limits = question, known, place, given, limits
         self.written: Answer | None = None
         self.at = -WRITE_EVERY_SECONDS
@@ -88,7 +92,6 @@ class LatestPlan:
 
     def last_words(self, halted: bool) -> RematError | None:
         """What to say when the time is up in the middle of something."""
-        from remat_cli.actions.solving import best_by_now
 
         uncertified, missing = self.known.found is not None and self.given["certificate"], None
         if uncertified:  # of what was asked for there is a plan alone
@@ -96,7 +99,7 @@ class LatestPlan:
             click.echo(f"remat: {missing}", err=True)
         found = best_by_now(self.question, self.known, self.limits)
         if found is None:
-            return tell_nothing_yet(self.given, self.limits.clock, halted)
+            return self.nothing(halted)
         try:
             error = tell_answer(replace(found, limits=self.limits), self.place, self.given, halted)
         except RematError as wrong:
@@ -110,10 +113,6 @@ def tell_answer(
     found: Answer, place: Place, given: Mapping[str, Any], halted: bool, notes: Sequence[str] = ()
 ) -> RematError | None:
     """Write the plan and say what came of it; what to end with, where there is none or the user ended the search."""
-    from remat_cli.actions.solving import refusal
-    from remat_cli.notes.words import sentences
-    from remat_cli.saying import refusals, report
-
     if found.found:
         found = place.put(found)
         notes = (*notes, *sentences(place.notes))
@@ -124,17 +123,13 @@ def tell_answer(
     if given["as_json"]:
         said = report.as_object(found, str(place.path) if found.found else None)
         said["notes"] += notes
-        say_object(said, error)
+        options.say_object(said, error)
     elif found.found and not given["quiet"]:
         _tell_people(found, place, given, notes)
     return error
 
 
 def _tell_people(found: Answer, place: Place, given: Mapping[str, Any], notes: Sequence[str]) -> None:
-    from remat_cli.notes.kinds import OF_ANY_MODEL, ROUTINE
-    from remat_cli.notes.words import sentences
-    from remat_cli.saying import refusals, report
-
     if found.untouched:
         for note in sentences(note for note in found.subject.notes if note.kind in OF_ANY_MODEL):
             click.echo(f"note: {note}")
@@ -161,3 +156,142 @@ def _wrote(destination: Path, given: Mapping[str, Any]) -> str:
 def _next(found: Answer, destination: Path) -> str:
     """The command to run on the plan, where it is one of a model."""
     return "" if found.subject.graph is None else f"; next: remat verify {destination}"
+
+
+def asked_of(model: Path | None, given: Mapping[str, Any], clock: Clock) -> WholeQuestion:
+    """The question, of the model as it is read."""
+    question, in_place = question_of(given), options.asked_in_place(given)
+    cuts = options.asked_pieces(given)
+    if given["optimize"]:
+        if model is None:
+            raise Usage("--optimize needs a model: name it")
+        model = options.optimized(model, given["optimize"])
+    known = SoFar(watched=True)
+    with known.times.part("reading the model"):
+        subject = load_subject(model, given["costs"], dict(given["dims"]), question.session, in_place=in_place)
+    if not (given["budget"] and too_small(subject, budget_of(subject, question), question.session)):
+        find_solver(question.method, {})  # brings what it needs: from here on an interrupt is only asked about
+    return WholeQuestion(
+        subject=subject,
+        question=question,
+        limits=limits_of(given, clock),
+        memory=options.memory_of(clock, given),
+        cuts=cuts,
+        proving=given["certificate"] is not None,
+        so_far=known,
+    )
+
+
+def solve(asked: WholeQuestion, given: Mapping[str, Any], deadline: Deadline) -> None:
+    subject, question, known, proof = asked.subject, asked.question, asked.so_far, given["certificate"]
+    destination = given["output"] or subject.beside(f".{name_of(given)}.plan.json")
+    check_place(destination, FileKind.PLAN, subject.path, *given["known"])
+    check_place(proof, FileKind.CERTIFICATE, subject.path, destination, *given["known"])
+    if not destination.parent.is_dir():
+        raise BadInput(f"cannot write {destination}: the folder {destination.parent} does not exist")
+    before = known_before(destination, subject.source.sha256)
+    question = replace(question, stands=before["stands"], earlier=(*question.earlier, *before["earlier"]))
+    place = Place(destination, subject)
+    latest = LatestPlan(question, known, place, given, asked.limits, deadline.last_words)
+
+    def look() -> None:
+        if known.begun:
+            deadline.search_begins()
+        latest.look()
+
+    deadline.last_words, deadline.look = latest.last_words, look
+    known.events = EventQueue()
+    with progress_line(subject.before().cost, given["quiet"], given["verbose"]) as show, known.events.read_by(show):
+        answered = answer_whole(replace(asked, question=question))
+    notes = unknown_version()
+    if answered.certificate is not None and proof is not None:
+        certificatefile.write(answered.certificate, proof)
+        notes += [f"{proof} does not prove {said}" for said in answered.unproved]
+    deadline.answer(lambda halted: tell_answer(answered.found, place, given, halted, notes))
+    if given["verbose"] and not given["quiet"]:
+        tell_times(known.times, asked.limits.clock.elapsed())
+
+
+def compare(asked: WholeQuestion, given: Mapping[str, Any]) -> None:
+    """Every method on the same question, as a table."""
+    asked = cut_as_asked(asked)
+    subject, budget = asked.subject, budget_of(asked.subject, asked.question)
+    with Line(given["quiet"]) as line:
+
+        def limits(name: str) -> Limits:
+            """Each method has all the time there is, and may do as much."""
+            line.say(f"{name} ...")
+            return replace(asked.limits, clock=asked.limits.clock.again())
+
+        answers = list(compare_methods(subject, budget, limits))
+    error: NoSchedule | None = None
+    if not any(found.found for found in answers):
+        proved = any(found.status is Status.INFEASIBLE for found in answers)
+        error = (Infeasible if proved else NoPlan)(f"no method found a plan within {show_bytes(budget)}")
+    if given["as_json"]:
+        options.say_object({"budget": budget, "methods": [report.as_object(found, None) for found in answers]}, error)
+    else:
+        click.echo(report.comparison(answers, as_csv=given["as_csv"]))
+    if error is not None:
+        raise error
+
+
+def tell_relaxation(asked: WholeQuestion, given: Mapping[str, Any]) -> None:
+    asked = cut_as_asked(asked)
+    subject, question = asked.subject, asked.question
+    no_stages = bool(question.options.get("no_stages"))
+    found = relaxation(subject, budget_of(subject, question), asked.limits, no_stages)
+    if given["as_json"]:
+        answer = {
+            "budget": found.budget,
+            "lp_bound": found.bound,
+            "integrality_gap": found.ratio,
+            "of": sentence(found.note),
+        }
+        options.say_object(answer)
+        return
+    gap = f", integrality gap {found.ratio:.4g}" if found.ratio else ", no schedule found to compare it with"
+    click.echo(f"LP bound {found.bound:.6g}{gap}\nnote: {sentence(found.note)}")
+
+
+def question_of(given: Mapping[str, Any]) -> Question:
+    """What the command line asks, checked."""
+    every, peak = given["method"] == ALL, given["minimize"] == "peak"
+    if given["as_csv"] and not every:
+        raise Usage("--csv prints the table of --method all; with one method there is --json")
+    if every and given["own"]:
+        raise Usage("options of one method mean nothing to --method all")
+    if given["certificate"] and (every or given["lp_bound"]):
+        raise Usage("--certificate goes with one method and its plan; leave out --lp and --method all")
+    if peak and (every or given["lp_bound"]):
+        raise Usage(ONLY_PEAK)
+    question = Question(
+        budget=given["budget"],
+        method=DEFAULT if every else given["method"],
+        minimize=given["minimize"],
+        max_overhead=given["max_overhead"],
+        known=tuple(planfile.read(path) for path in given["known"]),
+        reorder=given["reorder"],
+        options=dict(given["own"]),
+        session=given["session"],
+    )
+    question.check()
+    return question
+
+
+def name_of(given: Mapping[str, Any]) -> str:
+    """What a plan's file is called by default after its model: the budget, and what else is not the usual."""
+    least, most = given["minimize"] == "peak", given["max_overhead"]
+    said_most = "" if most is None else f"-{100 * most:.10g}%"
+    said = (
+        *(f"{name}{size}" for name, size in given["dims"]),
+        f"least{said_most}" if least else str(given["budget"]) if given["budget"] else "",
+        given["session"].runtime if given["session"] != STRICT else "",
+        given["method"] if given["method"] != DEFAULT or not (least or given["budget"]) else "",
+    )
+    return ".".join(part for part in said if part)
+
+
+def limits_of(given: Mapping[str, Any], clock: Clock) -> Limits:
+    """What the command line says of how long, how well and how loud."""
+    return Limits(clock, given["gap"], given["seed"], verbose=given["verbose"] >= 2)

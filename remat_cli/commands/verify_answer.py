@@ -1,23 +1,86 @@
-"""What `verify` says: the promised session as a table, what else was measured in a line each; and all as an object."""
+"""What `verify` does once its flags are read, and says: the promised session as a table, what else was measured in a
+line each; and all as an object."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import click
+
 from profiles.measure import BUSY
 from profiles.system import processors
-from remat_cli.actions.verifying import ALLOWED_BYTES, Verified
+from remat_cli.actions import emitting, verifying
+from remat_cli.actions.verifying import ALLOWED_BYTES, Trial, Verified
 from remat_cli.checking import Mode, Process, Verification
 from remat_cli.checking.compare import EXACT, FACTOR, IN_PIECES, Tolerance
 from remat_cli.checking.exactness import FACTOR_MOST, Exactness
-from remat_cli.plans.planned import Planned
+from remat_cli.checking.processes import BegunRun
+from remat_cli.commands import options
+from remat_cli.errors import error_in
+from remat_cli.events import EventQueue
+from remat_cli.formats.files import write_whole
+from remat_cli.formats.kinds import FileKind, check_place
+from remat_cli.plans.planned import Planned, load_planned
+from remat_cli.saying.progress import Line
 from remat_cli.saying.report import table
 from remat_cli.units import show_bytes, show_change, show_time
 
+TIMING_SECONDS = 6.0  # seconds
 NEAR_SHARE = 0.05  # of what was said that a process holds: closer than that is as it was said
+
+
+def verify(plan: Path, model: Path | None, output: Path | None, given: Mapping[str, Any]) -> None:
+    """Run both models, and say what came of it; raises what the command ends in, if they do not do as promised."""
+    with Line(given["quiet"]) as line:
+        line.say(f"reading {plan} ...")
+        planned = load_planned(plan)
+        found, rewritten = _verified(planned, plan, model, output, given, line)
+    error = found.refusal("the rewritten model" if rewritten is None else rewritten.name)
+    said = error_in(as_object(found, rewritten), error)
+    if output:
+        write_whole(output, json.dumps(said, indent=1) + "\n")
+    if given["as_json"]:
+        options.say_object(said)
+    elif not given["quiet"]:
+        click.echo("\n".join((summary(found), *times(found, planned))))
+        if rewritten is None:
+            there = emitting.place_of(planned).name
+            click.echo(
+                f"{there} was not made from this plan, so a model was made for this run; `remat emit {plan}` writes it."
+            )
+    if error is not None:
+        raise error
+
+
+def _verified(
+    planned: Planned, plan: Path, model: Path | None, output: Path | None, given: Mapping[str, Any], line: Line
+) -> tuple[Verified, Path | None]:
+    """What came of the runs, and the rewritten model, which is made if it is not there.
+
+    None for its path where the model at its place is of another plan: that stays, and this one's is made for the runs.
+    """
+    emitting.graph_of(planned)
+    rewritten = model or emitting.place_of(planned)
+    check_place(output, FileKind.VERIFIED, plan, planned.subject.path, rewritten)
+    if not rewritten.is_file():
+        line.say(f"writing {rewritten} ...")
+        emitting.write(emitting.emit(planned), emitting.place_of(planned, model))
+    events: EventQueue[BegunRun] = EventQueue()
+    trial = Trial(
+        **{name: given[name] for name in ("feeds", "seed", "provider", "timeout", "level", "clock")},
+        near=Tolerance(given["rtol"], given["atol"]),
+        seconds=TIMING_SECONDS if given["timed"] else 0.0,
+        events=events,
+    )
+    with events.read_by(lambda run: line.say(f"{run} ...")):
+        if model is None and not verifying.is_made_from(rewritten, plan, planned):
+            line.say(f"rewriting {planned.subject.path} ...")
+            return verifying.verified(planned, trial), None
+        return verifying.tried(planned, rewritten, verifying.promise_of(rewritten, plan, planned), trial), rewritten
 
 
 def as_object(found: Verified, rewritten: Path | None) -> dict[str, Any]:

@@ -66,7 +66,7 @@ def test_a_plan_is_kept(unet: Path, remat: Command) -> None:
 
 @pytest.mark.slow
 def test_times_stand_beside_what_was_foretold(unet: Path, remat: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("remat_cli.commands.verify.TIMING_SECONDS", 0.2)
+    monkeypatch.setattr("remat_cli.commands.verify_answer.TIMING_SECONDS", 0.2)
     emitted = remat("emit", unet, "--json").object
     timed = remat("verify", unet, "--time", "--json").object["timed"]
     assert 0 < timed["again"]["ops"] <= emitted["clones"]  # views take no time
@@ -221,7 +221,7 @@ def test_how_closely_to_look(data: Path, tmp_path: Path, remat: Command, monkeyp
     ran = remat("verify", plan)
     assert ran.code == 6
     assert len(ran.err) < 1500
-    monkeypatch.setattr("remat_cli.commands.verify.TIMING_SECONDS", 0.2)
+    monkeypatch.setattr("remat_cli.commands.verify_answer.TIMING_SECONDS", 0.2)
     ran = remat("verify", plan, "--atol", "0.1", "--rtol", "0.1", "--level", "basic", "--time")
     assert ran.code == 0, ran.err
     assert "measured in turns" in ran.out

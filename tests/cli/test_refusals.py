@@ -12,8 +12,8 @@ import remat_cli as api
 from remat_cli.actions import solving
 from remat_cli.actions.questions import kind_named
 from remat_cli.commands import solve
-from remat_cli.commands.solve import question_of, settled
-from remat_cli.commands.solve_answer import LatestPlan, Place
+from remat_cli.commands.solve import settled
+from remat_cli.commands.solve_answer import LatestPlan, Place, question_of
 from remat_cli.errors import RematError
 from remat_cli.model.quantities import Budget, parse_budget
 from remat_cli.planning.loading import load_subject
@@ -134,7 +134,7 @@ def test_a_proved_no_is_said_if_time_ends_while_a_budget_that_is_enough_is_sough
     flags = settled({name: value for name, value in given.items() if name != "model"})
     subject, question, limits = load_subject(model, None, {}, kind_named("remat")), question_of(flags), Limits()
     known = SoFar()
-    latest = LatestPlan(question, known, Place(model.with_suffix(".plan.json"), subject), flags, limits)
+    latest = LatestPlan(question, known, Place(model.with_suffix(".plan.json"), subject), flags, limits, lambda _: None)
     errors: list[RematError | None] = []
 
     def out_of_time(request: PlanRequest, found: Answer) -> Policy:
