@@ -33,7 +33,7 @@ from remat_cli.model.graph import Graph
 from remat_cli.model.problem_of import problem_of
 from remat_cli.model.signatures import feeds_of
 from remat_cli.onnx_graph.load import load
-from remat_cli.saying.report import table
+from remat_cli.saying.tables import table
 from remat_cli.units import show_bytes, show_change, show_time
 from solvers.clock import Clock
 from solvers.schedule import baseline

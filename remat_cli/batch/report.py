@@ -19,7 +19,7 @@ from remat_cli.batch.baseline import Before, change_of
 from remat_cli.batch.run import JobReport
 from remat_cli.results.versions import versions
 from remat_cli.saying.progress import clip, writes_over
-from remat_cli.saying.report import comma_separated
+from remat_cli.saying.tables import comma_separated
 from remat_cli.units import show_bytes, show_time
 
 FORMAT = "remat-report/1"

@@ -12,6 +12,7 @@ import click
 from remat_cli.commands import options
 from remat_cli.errors import BadInput
 from remat_cli.results.store import Entry, Store, folder, too_many
+from remat_cli.saying.tables import table
 from remat_cli.units import show_bytes
 
 
@@ -98,8 +99,6 @@ def _count(entries: Sequence[Entry]) -> str:
 
 
 def _table(entries: Iterable[Entry]) -> str:
-    from remat_cli.saying.report import table
-
     rows = [["key", "model", "method", "session", "budget", "status", "overhead", "used"]]
     for entry in entries:
         about = entry.about

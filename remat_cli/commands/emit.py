@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remat_cli.commands import options
+from remat_cli.saying.tables import table
 from remat_cli.units import show_bytes, show_change, show_time
 
 if TYPE_CHECKING:
@@ -90,8 +91,6 @@ def _how_to_run(emitted: Emitted, destination: Path) -> list[str]:
 
 
 def _predicted(emitted: Emitted) -> str:
-    from remat_cli.saying.report import table
-
     before, after = emitted.before, emitted.rewritten.promise
     rows = [["predicted", "before", "after", "change"]]
     for name, old, new, show in (

@@ -14,6 +14,7 @@ import click
 
 from remat_cli.commands import options
 from remat_cli.commands.helping import MethodOption
+from remat_cli.saying.tables import table
 from solvers.options import Option, Orders, options_of
 from solvers.registry import DEFAULT, METHODS
 
@@ -91,8 +92,6 @@ def own_options(command: Command) -> Command:
 
 def list_methods(as_json: bool) -> None:
     """Print the registry as a table, with the columns of Checkmate's Table 1, or as JSON."""
-    from remat_cli.saying.report import table
-
     if as_json:
         return options.say_object({name: _describe(name) for name in METHODS})
     rows = [["method", "general", "cost", "memory", "proof", "2000 nodes", "what it does"]]

@@ -26,7 +26,7 @@ from remat_cli.formats.files import write_whole
 from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.plans.planned import Planned, load_planned
 from remat_cli.saying.progress import Line
-from remat_cli.saying.report import table
+from remat_cli.saying.tables import table
 from remat_cli.units import show_bytes, show_change, show_time
 
 TIMING_SECONDS = 6.0  # seconds

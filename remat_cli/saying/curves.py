@@ -13,7 +13,7 @@ from remat_cli.model.proved import overhead_of
 from remat_cli.model.quantities import Budget
 from remat_cli.notes.words import sentences
 from remat_cli.plans.points import Curve, Point, Ran
-from remat_cli.saying.report import comma_separated, table
+from remat_cli.saying.tables import comma_separated, table
 from remat_cli.units import show_bytes
 
 Plans = Mapping[tuple[str, int], str]  # the path of the plan file of a method at a budget, where one was written

@@ -5,9 +5,7 @@ Invariant: this module only spells the figures of an Answer, it computes none.
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -18,6 +16,7 @@ from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.proofs import least_needed
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.plans.breakdown import Breakdown, at_peaks
+from remat_cli.saying.tables import comma_separated, table
 from remat_cli.units import show_bytes, show_change, show_share, show_time
 from solvers.problem import Status
 from solvers.registry import METHODS
@@ -236,25 +235,6 @@ def slower(proved: PlanProof) -> str:
         return "" if own is None else f"{show_share(own)} slower than the bound"
     words = f"{show_share(every)} slower than the fastest plan possible"
     return words if own is None else f"{words}, {show_share(own)} in this order of ops"
-
-
-def table(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str:
-    """Columns side by side; those in `left` are aligned to the left, the others to the right."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        cells = [
-            cell.ljust(width) if column in left else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)
-
-
-def comma_separated(rows: Iterable[Sequence[object]]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue().rstrip("\n")
 
 
 def comparison(answers: Sequence[Answer], as_csv: bool) -> str:

@@ -11,8 +11,8 @@ from typing import Any
 
 from remat_cli.plans.breakdown import Breakdown
 from remat_cli.plans.roles import Role
-from remat_cli.saying.report import comma_separated, table
 from remat_cli.saying.showing import Shown
+from remat_cli.saying.tables import comma_separated, table
 from remat_cli.units import show_bytes, show_change, show_time
 
 

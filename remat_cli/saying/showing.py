@@ -23,7 +23,8 @@ from remat_cli.planning.subjects.subject import Subject
 from remat_cli.plans.breakdown import Anatomy, Breakdown, anatomy, at_peak
 from remat_cli.plans.planned import load_planned
 from remat_cli.plans.timeline import Timeline, timeline
-from remat_cli.saying.report import before_and_after, breakdown_table, held_rows, table
+from remat_cli.saying.report import before_and_after, breakdown_table, held_rows
+from remat_cli.saying.tables import table
 from remat_cli.units import show_bytes, show_change, show_time
 from solvers.methods.mincut.traffic import Traffic, traffics_of
 from solvers.plan import Plan

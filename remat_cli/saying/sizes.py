@@ -9,7 +9,7 @@ from typing import Any
 
 from remat_cli.planning.kinds import held
 from remat_cli.plans.sizes import Largest
-from remat_cli.saying.report import table
+from remat_cli.saying.tables import table
 from remat_cli.units import show_bytes
 
 
