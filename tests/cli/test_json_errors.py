@@ -110,7 +110,7 @@ def test_a_bug_of_ours_is_an_object_too(remat: Command, model: Path, monkeypatch
     def fails(*_: object, **__: object) -> None:
         raise AssertionError("it cannot be")
 
-    monkeypatch.setattr("remat_cli.actions.answering.answer_whole", fails)
+    monkeypatch.setattr("remat_cli.commands.solve_answer.answer_whole", fails)
     told = remat("solve", model, "--budget", "50%", "--json")
     says = "this is a bug in remat, please report the lines above: AssertionError: it cannot be"
     assert (told.code, told.object) == (1, {"error": {"code": 1, "kind": "bug", "says": says}})
