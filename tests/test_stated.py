@@ -13,8 +13,8 @@ NAME_STOCK_SESSIONS = {  # outside of what makes, asks for or measures them, not
     "remat_cli/actions/emitting.py",
     "remat_cli/actions/profiling.py",
     "remat_cli/actions/questions.py",
-    "remat_cli/actions/shrinking/child.py",
     "remat_cli/actions/shrinking/plans.py",
+    "remat_cli/checking/child.py",
     "remat_cli/checking/trying.py",
     "remat_cli/planning/stock/target.py",
 }

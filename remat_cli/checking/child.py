@@ -41,7 +41,7 @@ TRACED_SHARE = 0.5  # share of the time for timing both models that goes to trac
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class UserProgram:
     """`session`: its kind, of those above. `in_place`: outputs that are the next run's inputs of these names; `bound`:
     whether they are written over these inputs. `placement`: where the plan's allocator is to put what the session asks
     for. `trace`: the beginning of the name of a trace's file, of a session whose arena is counted to the byte."""
@@ -62,7 +62,7 @@ class Running:
     """`made`: the session. `results`: of the last run, held until the next begins, as a program does. Each method is
     one thing to be told; what it gives is the answer."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: UserProgram) -> None:
         self.program = program
         self.made: Any = None
         self.results: list[Any] = []
@@ -135,7 +135,7 @@ class Running:
         return found
 
 
-def _made(program: Program, trace: str | None = None) -> Any:
+def _made(program: UserProgram, trace: str | None = None) -> Any:
     if program.session == PLANNED:
         return import_module("remat_cli").session(program.model)
     if program.session == IN_C:
@@ -155,7 +155,7 @@ def _made(program: Program, trace: str | None = None) -> Any:
     return cuda.session(program.model, options, [PROVIDERS[program.provider]])
 
 
-def _run(session: Any, feeds: dict[str, Any], program: Program) -> list[Any]:
+def _run(session: Any, feeds: dict[str, Any], program: UserProgram) -> list[Any]:
     """The results, which the feeds of the next run have in them as far as that is asked."""
     if not program.in_place:
         results: list[Any] = session.run(None, feeds)
@@ -200,7 +200,7 @@ def answers(programs: list[Running], told: Any) -> Iterator[object]:
     expected: tuple[type[Exception], ...] = (*failures(), NoCuda, RematError, MemoryError)
     try:
         if not programs:
-            programs.append(Running(declared(Program, told)))
+            programs.append(Running(declared(UserProgram, told)))
             yield {"said": None}
         else:
             what, *given = told

@@ -13,7 +13,7 @@ from time import monotonic, sleep
 from types import TracebackType
 from typing import Any
 
-from remat_cli.checking.child import Program
+from remat_cli.checking.child import UserProgram
 from remat_cli.checking.weight import COUNTED, mapped_now, resident, resident_now, resident_peak
 from remat_cli.children import Child
 from remat_cli.formats.declared import declared
@@ -67,13 +67,13 @@ class Refused(Failed):
 
 
 class MeteredProcess:
-    """A process with one session on a model; `more`: other fields of `Program`. `before`: what it held when the count
-    began, at first before its session; `times`: ns of each run so far."""
+    """A process with one session on a model; `more`: other fields of `UserProgram`. `before`: what it held when the
+    count began, at first before its session; `times`: ns of each run so far."""
 
     def __init__(self, model: Path, session: str, feeds: Path, clock: Clock, threads: int = 0, **more: Any) -> None:
         self.clock, self.before, self._mapped = clock, 0, 0
         self.times: list[int] = []
-        self.program = Program(str(model.resolve()), session, str(feeds), threads, **more)
+        self.program = UserProgram(str(model.resolve()), session, str(feeds), threads, **more)
         self.child = Child("remat_cli.checking.child")
 
     def __enter__(self) -> MeteredProcess:
