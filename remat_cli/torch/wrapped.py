@@ -6,6 +6,7 @@ Invariant: nothing of theirs is changed.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -40,7 +41,7 @@ def around(given: Sequence[Any]) -> list[Any]:
     if not divided():
         return []
     meter = Meter(given)
-    states = [state_of_shards(one) for one in living(distributed.fsdp.FSDPModule)]
+    states = [state_of_shards(one) for one in _shards()]
     found = [state for state in states if meter.part(held_by([state]))]
     stages, schedules = ([one for kind in kinds for one in living(kind)] for kinds in kinds_of_pipelines())
     own = [stage for stage in stages if meter.part(list(stage.submod.parameters()))]
@@ -58,17 +59,22 @@ def under_way(holding: Sequence[Any]) -> bool:
 def shards_of_torchs_own(in_place: bool) -> list[str]:
     """The classes of modules that `fully_shard` divided and whose forward is code of torch, which is not compiled by
     itself. `in_place`: of those alone that were compiled in place."""
-    shards = living(distributed.fsdp.FSDPModule) if divided() else []
-    asked = [one for one in shards if one._compiled_call_impl is not None or not in_place]
+    asked = [one for one in _shards() if one._compiled_call_impl is not None or not in_place]
     found = [one for one in asked if "forward" not in vars(one) and _torchs_own(one)]
     return sorted({type(one).__bases__[-1].__name__ for one in found})
+
+
+def _shards() -> list[Any]:
+    """The modules that `fully_shard` divided: it makes a class for them, without which nothing is looked for."""
+    return living(distributed.fsdp.FSDPModule) if divided() and distributed.fsdp.FSDPModule.__subclasses__() else []
 
 
 def _torchs_own(module: nn.Module) -> bool:
     """Whether it computes in code of torch; a container as far as the modules in it do."""
     if isinstance(module, CONTAINERS):
         return any(map(_torchs_own, module.children()))
-    return trace_rules.check_file(type(module).forward.__code__.co_filename).skipped
+    code = getattr(inspect.unwrap(type(module).forward), "__code__", None)
+    return code is not None and trace_rules.check_file(code.co_filename).skipped
 
 
 def named(holding: Sequence[Any]) -> str:
