@@ -22,6 +22,7 @@ from solvers.clock import Clock
 from solvers.orders.arrays import Ints
 from solvers.orders.measure import measure
 from solvers.placement.memory import MemoryModel
+from solvers.placement.packing import SURE
 from solvers.placement.quiet import quieter
 from solvers.placement.tidy import tidied
 
@@ -31,7 +32,6 @@ GOES = 16  # of the search
 VAIN = 4  # goes in a row after which it ends, if an order is placed and none of them led to a cheaper one
 COOL = 2  # of its goes the cooler half: the order is to stay nearly as it is
 MOVES = 100_000  # of a go
-PACKED = 4  # the effort of packing
 NEARLY = 0.01  # of the room: where a block is too high by no more, half of that less may be enough
 CLOSE = 0.001  # of the room, between what could be placed and what could not: nothing between is tried
 
@@ -108,4 +108,4 @@ class _Narrowing:
             best = min(best, (self.memory.height(other, self.clock), other), key=lambda one: one[0])
             if best[0] <= self.room:
                 return best
-        return self.memory.height(best[1], self.clock, effort=PACKED), best[1]
+        return self.memory.height(best[1], self.clock, effort=SURE), best[1]

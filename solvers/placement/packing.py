@@ -26,7 +26,7 @@ Ints = NDArray[np.int64]
 EXAMINED = 1_000_000  # items that the search for a height may examine for each unit of effort
 SHORT, LONGER = 200_000, 8  # items of its first tries, beside those of all pairs, and how much longer later ones are
 NARROWER = 12  # heights tried between the bound and the best
-QUICK, EFFORT = 1, 40  # where another order is at hand, and where none is
+QUICK, SURE, EFFORT = 1, 4, 40  # where other orders are at hand, to know whether an order fits, and where none is
 ITEMS_PER_MOVE = 12  # items that take as long to examine as a move of local search
 LONG = 2_000_000  # in items: a longer search polls the clock as it goes
 

@@ -13,10 +13,9 @@ from solvers.clock import Clock
 from solvers.placement.largest import Placement
 from solvers.placement.lifetimes import Lifetime, Requested
 from solvers.placement.memory import MemoryModel, PlannedBlock
+from solvers.placement.packing import SURE
 from solvers.placement.placed import holds, placement
 from solvers.problem import Problem
-
-PACKING_ROUNDS = 1  # a plan that needs more packing rounds is asked to need less
 
 
 class PlannedTarget(Target):
@@ -29,7 +28,7 @@ class PlannedTarget(Target):
     ) -> Footprint:
         fixed, lifetimes = model.prediction.problem.resident + aside, _lifetimes(model)
         room = 0 if budget is None else max(0, budget - fixed)
-        return _footprint(model, fixed, lifetimes, placement(lifetimes, clock, PACKING_ROUNDS, room))
+        return _footprint(model, fixed, lifetimes, placement(lifetimes, clock, SURE, room))
 
     def as_recorded(self, model: Rewritten, aside: int, placement: Placement) -> Footprint | None:
         fixed, lifetimes = model.prediction.problem.resident + aside, _lifetimes(model)
