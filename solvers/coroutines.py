@@ -1,4 +1,5 @@
-"""Long work as a generator, so that whoever has it done may do something else between two steps, or leave it."""
+"""Long work as a generator, whose steps may say something: whoever has it done may do something else between two steps,
+or leave it."""
 
 from __future__ import annotations
 
@@ -6,13 +7,14 @@ from collections.abc import Generator
 from typing import TypeVar
 
 Found = TypeVar("Found")
+Said = TypeVar("Said")
 
 
-def run(work: Generator[None, None, Found]) -> Found:
+def run(work: Generator[Said, None, Found]) -> Found:
     """What the work comes to, all of it done at once."""
     found: list[Found] = []
 
-    def ended() -> Generator[None, None, None]:
+    def ended() -> Generator[Said, None, None]:
         found.append((yield from work))
 
     for _ in ended():
@@ -20,12 +22,12 @@ def run(work: Generator[None, None, Found]) -> Found:
     return found[0]
 
 
-def follow(work: Generator[None, None, Found]) -> Generator[None, None, Found]:
+def follow(work: Generator[Said, None, Found]) -> Generator[Said, None, Found]:
     """The same work, which stays open where whoever follows it leaves: somebody else may go on with it."""
     while True:
         try:
-            next(work)
+            said = next(work)
         except StopIteration as ended:
             found: Found = ended.value
             return found
-        yield
+        yield said

@@ -164,8 +164,8 @@ def _nobody_listens(_: Progress) -> None:
 
 
 # Makes an order fit where it is to run, a step at a time, whose work counts on the clock. It comes to that order, to
-# another that it led to, or to None.
-Fit = Callable[[tuple[int, ...], Clock], Generator[None, None, tuple[int, ...] | None]]
+# another that it led to, or to None; a step says whether an order that fits is known.
+Fit = Callable[[tuple[int, ...], Clock], Generator[bool, None, tuple[int, ...] | None]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,7 @@ def schedule(
 def _in_smaller(fit: Fit, smaller: Contraction) -> Fit:
     """The same for orders of the reduced problem."""
 
-    def fit_smaller(order: tuple[int, ...], clock: Clock) -> Generator[None, None, tuple[int, ...] | None]:
+    def fit_smaller(order: tuple[int, ...], clock: Clock) -> Generator[bool, None, tuple[int, ...] | None]:
         found = yield from fit(smaller.expand(order), clock)
         return None if found is None else smaller.shrink(found)
 

@@ -33,7 +33,7 @@ COOL = 2  # of the usual goes every other one, the cooler half
 
 def arrange_in_pattern(
     problem: Problem, order: Sequence[int], room: int, seed: int, clock: Clock, kept: Kept = Kept.NOTHING
-) -> Generator[None, None, tuple[int, ...] | None]:
+) -> Generator[bool, None, tuple[int, ...] | None]:
     """The cheapest order met whose later runs in a default session hold no more than `room` bytes, from one that may
     hold more; None if none does.
 
@@ -49,7 +49,7 @@ def arrange_in_pattern(
     for number in range(GOES):
         if clock.over() or (not best.over and (kept is Kept.REPEATS or best.cost <= least_cost)):
             break
-        yield
+        yield not best.over
         best = block.go(best, number)
     return None if best.over else smaller.expand(best.order.tolist())
 

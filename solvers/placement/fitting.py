@@ -15,7 +15,7 @@ from solvers.placement.narrowing import narrowed
 from solvers.placement.quiet import quieter
 
 Order = tuple[int, ...]
-Fitting = Generator[None, None, Order | None]  # a step at a time
+Fitting = Generator[bool, None, Order | None]  # a step at a time, which says whether an order that fits is known
 
 ARRANGING = 0.5  # share of the time, at most
 
@@ -27,7 +27,7 @@ def moved_about(memory: MemoryModel, order: Sequence[int], seed: int, clock: Clo
     for one in quieter(memory, order, seed, clock):
         if memory.fits(one, clock):
             return one
-        yield
+        yield False
     return None
 
 

@@ -36,7 +36,7 @@ NEARLY = 0.01  # of the room: where a block is too high by no more, half of that
 CLOSE = 0.001  # of the room, between what could be placed and what could not: nothing between is tried
 
 
-def narrowed(memory: MemoryModel, order: Sequence[int], seed: int, clock: Clock) -> Generator[None, None, Order | None]:
+def narrowed(memory: MemoryModel, order: Sequence[int], seed: int, clock: Clock) -> Generator[bool, None, Order | None]:
     """The cheapest order met that fits; None if there was none."""
     return _Narrowing(memory, seed, clock).run(order)
 
@@ -48,7 +48,7 @@ class _Narrowing:
         self.placed: tuple[int, Order] | None = None  # the cheapest, with its cost
         self.low, self.high = 0, self.room  # live bytes of what could be placed, and of what could not
 
-    def run(self, order: Sequence[int]) -> Generator[None, None, Order | None]:
+    def run(self, order: Sequence[int]) -> Generator[bool, None, Order | None]:
         height, settled = self._settle(tuple(order))
         if height <= self.room:
             return settled
@@ -58,7 +58,7 @@ class _Narrowing:
         for number in range(GOES):
             if self.clock.over() or live <= 0 or vain == VAIN:
                 break
-            yield
+            yield self.placed is not None
             found, fits = self._go(found, live, COOL * number)
             if not fits:
                 continue

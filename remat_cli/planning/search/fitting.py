@@ -87,7 +87,7 @@ class Fitted:
 
     def fit(
         self, subject: Subject, order: tuple[int, ...], clock: Clock
-    ) -> Generator[None, None, tuple[int, ...] | None]:
+    ) -> Generator[bool, None, tuple[int, ...] | None]:
         """The order made to fit, or in place of the first one that walks find. One that is no better than what is at
         hand is not tried."""
         request, first = replace(self.request, subject=subject), self.tried is None

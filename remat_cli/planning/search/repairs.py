@@ -22,7 +22,7 @@ from solvers.placement.memory import MemoryModel
 from solvers.placement.walking import walked
 
 Fit: TypeAlias = Callable[[MemoryModel, Sequence[int], int, Clock], Fitting]
-Repairing: TypeAlias = Generator[None, None, Candidate | None]
+Repairing: TypeAlias = Generator[bool, None, Candidate | None]  # a step says whether places are known
 
 # each round asks for less by the excess of the last model, because its session adds to what ops need
 SETTLING_ROUNDS = 8
@@ -37,11 +37,11 @@ def repair(request: PlanRequest, candidate: Candidate, clock: Clock) -> Repairin
     simply = request.place(candidate, clock.within(0))
     if request.fits(simply):
         return simply
-    yield
+    yield False
     settled = yield from settle(request, simply, clock.share(ENOUGH_SHARE), fitted if request.may_walk else moved_about)
     if settled is not None and settled.cost <= simply.cost:
         return settled
-    yield
+    yield settled is not None
     longer = request.place(simply, clock.share(ENOUGH_SHARE))
     return longer if request.fits(longer) else settled
 
@@ -55,7 +55,7 @@ def settle(request: PlanRequest, candidate: Candidate, clock: Clock, fit: Fit = 
         settled = yield from fit(memory.with_room(room), order, request.limits.seed, part)
         if settled is None:
             return None
-        yield
+        yield True
         other = _place_again(request, candidate, settled, clock)
         if request.fits(other):
             return other.noted(Note(PlanNote.MOVED if other.cost == candidate.cost else PlanNote.ARRANGED))

@@ -1,7 +1,8 @@
 """The best order is made to fit where it is to run, while the search for better ones goes on.
 
 Invariant: what it costs by itself never keeps an order from the pool; a far cheaper order that comes meanwhile is tried
-instead. The one tried last is tried again, where that was in vain, when the search has gone on for twice as long.
+instead, unless places are known for the one that is tried. The one tried last is tried again, where that was in vain,
+when the search has gone on for twice as long.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from solvers.orders.best import Weighed
 from solvers.problem import Limits
 
 _FAR_CHEAPER = 0.5  # of what the order that is tried costs beyond each node once: giving up halves what is to be gained
-_FIRST, _LATER = 1.0, 0.5  # shares, until an order fits and from then on
+_FIRST, _LATER = 4.0, 0.5  # shares, until an order fits and from then on
 _PER_NODE = 1_000  # moves that one order may take, at least; later ones as many as the search took before
 _AGAIN = 2  # times the moves that it might take before: an order is tried again with as many
 
@@ -32,7 +33,8 @@ class Fitting(Operator):
         super().__init__(asked, WRITTEN_MOVES * len(asked.given))
         self.tried: Weighed | None = None
         self.in_vain = False
-        self.going: Generator[None, None, tuple[int, ...] | None] | None = None
+        self.going: Generator[bool, None, tuple[int, ...] | None] | None = None
+        self.placed = False  # places are known for it
         self.clock: Clock = asked.limits.clock
 
     def ready(self) -> bool:
@@ -56,8 +58,8 @@ class Fitting(Operator):
         asked, known = self.asked, self.asked.best.fitting
         assert known is not None
         assert asked.limits.fit is not None
-        if self.going is None or self._is_worth(known, _FAR_CHEAPER):
-            self.tried, self.in_vain = known, False
+        if self.going is None or (not self.placed and self._is_worth(known, _FAR_CHEAPER)):
+            self.tried, self.in_vain, self.placed = known, False, False
             self.clock = asked.aside(max(_PER_NODE * len(asked.given), asked.limits.clock.work.spent)).clock
             self.going = asked.limits.fit(known.steps(), self.clock)
         going = self.going
@@ -65,7 +67,7 @@ class Fitting(Operator):
         def step(limits: Limits) -> list[Offer]:
             self.clock.work.whole = limits.clock.work
             try:
-                next(going)
+                self.placed = next(going)
             except StopIteration as ended:
                 self.going, self.in_vain = None, ended.value is None
                 return [] if ended.value is None else [Offer(np.array(ended.value, np.int64), self.name)]

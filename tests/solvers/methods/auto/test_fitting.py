@@ -26,17 +26,18 @@ STEPS, WORK = 3, 100  # that it takes to make an order fit, and moves of each
 class Place:
     """Where orders run: those of so many bytes fit, and others of the same computes do not."""
 
-    def __init__(self, problem: Problem, room: int) -> None:
+    def __init__(self, problem: Problem, room: int, known: bool = False) -> None:
         self.problem, self.room = problem, room
+        self.known = known  # at once that an order fits
         self.begun: list[int] = []  # costs
         self.fitting: list[int] = []
 
-    def fit(self, order: tuple[int, ...], clock: Clock) -> Generator[None, None, tuple[int, ...] | None]:
+    def fit(self, order: tuple[int, ...], clock: Clock) -> Generator[bool, None, tuple[int, ...] | None]:
         outcome = simulate(self.problem, lower(self.problem, order))
         self.begun.append(outcome.cost)
         for _ in range(STEPS):
             clock.spend(moves=WORK)
-            yield
+            yield self.known
         if outcome.peak > self.room:
             return None
         self.fitting.append(outcome.cost)
@@ -104,12 +105,14 @@ def test_what_was_tried_in_vain_is_tried_again_when_the_search_has_gone_on_for_l
         asked.limits.clock.spend(moves=2 * before - asked.limits.clock.work.spent)
 
 
-@pytest.mark.parametrize(("cheaper", "left"), [(0.9, False), (0.4, True)])
-def test_an_order_is_left_for_a_far_cheaper_one_alone(problem: Problem, cheaper: float, left: bool) -> None:
-    place = Place(problem, LARGE)
+@pytest.mark.parametrize(("cheaper", "known", "left"), [(0.9, False, False), (0.4, False, True), (0.4, True, False)])
+def test_an_order_is_left_for_a_far_cheaper_one_alone_and_while_it_is_not_known_to_fit(
+    problem: Problem, cheaper: float, known: bool, left: bool
+) -> None:
+    place = Place(problem, LARGE, known)
     asked = SearchQuestion(problem, LARGE, Limits(limited(moves=1 << 40), fit=place.fit))
     operator, random = Fitting(asked), Random(7)
-    orders = {known.cost: known for _ in range(300) if (known := asked.best.weigh(random_order(random, problem, 40)))}
+    orders = {one.cost: one for _ in range(300) if (one := asked.best.weigh(random_order(random, problem, 40)))}
     dear = max(orders)
     cheap = max(cost for cost in orders if cost - asked.once <= cheaper * (dear - asked.once))
     for cost in (dear, cheap):
