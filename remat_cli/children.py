@@ -51,8 +51,8 @@ class Child:
         self.end()
 
     def tell(self, words: object) -> None:
-        """Raises OSError where it is gone."""
-        self.stdin.write(json.dumps(words).encode() + b"\n")
+        """Paths are told by their names. Raises OSError where it is gone."""
+        self.stdin.write(json.dumps(words, default=str).encode() + b"\n")
         self.stdin.flush()
 
     def heard(self) -> list[Any] | None:

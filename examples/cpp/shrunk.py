@@ -26,7 +26,7 @@ from examples.cpp.run import blocks, native_library
 from profiles import device as devices
 from remat_cli.actions.placing import write_sources
 from remat_cli.checking import feeds as feeding
-from remat_cli.checking.child import IN_C
+from remat_cli.checking.child import IN_C, UserProgram
 from remat_cli.checking.metered import MeteredProcess
 from remat_cli.formats import placesfile
 from remat_cli.ingest import ingest
@@ -76,7 +76,7 @@ def row(model: Path, program: Program, folder: Path) -> dict[str, Any]:
     words = map(str, (model, feeds, out, placesfile.beside(model), threads, RUNS))
     done = subprocess.run([*program.words, *words], check=True, capture_output=True, text=True)
     grew, fastest, missed = map(int, done.stdout.split())
-    with MeteredProcess(model, IN_C, folder / "feeds.npz", Clock(FOREVER_SECONDS), threads) as other:
+    with MeteredProcess(UserProgram(model, IN_C, threads), folder / "feeds.npz", Clock(FOREVER_SECONDS)) as other:
         other.make()
         for _ in range(RUNS):
             other.run()

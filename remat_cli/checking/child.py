@@ -42,14 +42,17 @@ TRACED_SHARE = 0.5  # share of the time for timing both models that goes to trac
 
 @dataclass(frozen=True, slots=True)
 class UserProgram:
-    """`session`: its kind, of those above. `in_place`: outputs that are the next run's inputs of these names; `bound`:
-    whether they are written over these inputs. `placement`: where the plan's allocator is to put what the session asks
-    for. `trace`: the beginning of the name of a trace's file, of a session whose arena is counted to the byte."""
+    """What is opened, in which kind of session of those above, and on which inputs, where whoever runs it gives none.
 
-    model: str
+    `in_place`: outputs that are the next run's inputs of these names; `bound`: whether they are written over these
+    inputs. `placement`: where the plan's allocator is to put what the session asks for. `trace`: the beginning of the
+    name of a trace's file, of a session whose arena is counted to the byte.
+    """
+
+    model: Path
     session: str
-    feeds: str
-    threads: int = 0  # 0: as many as there are cores
+    threads: int = 0  # of one op; 0: as many as there are cores
+    feeds: Path | None = None
     provider: str = "cpu"
     level: str = "all"  # the optimization level of a stock session
     placement: Placement | None = None
@@ -67,12 +70,16 @@ class Running:
         self.made: Any = None
         self.results: list[Any] = []
         self.watch: Any = None
-        self.feeds = arrays.read(Path(program.feeds))
+        self.feeds = self._read()
         quiet_runtime()
         if program.session in (PLANNED, IN_C):  # what such a program has imported
             import_module("remat_cli.runtime.planned")
             import_module("remat_cli").session  # noqa: B018
         gc.collect()
+
+    def _read(self) -> dict[str, Any]:
+        assert self.program.feeds is not None
+        return arrays.read(self.program.feeds)
 
     def make(self) -> None:
         self.made = _made(self.program, self.program.trace)
@@ -116,14 +123,14 @@ class Running:
     def places(self) -> dict[str, Any]:
         """Where values lay in a run that was looked at."""
         asked = self.program
-        return asdict(learned_places(Path(asked.model), self.feeds, {}, asked.session == IN_C, asked.threads)[0])
+        return asdict(learned_places(asked.model, self.feeds, {}, asked.session == IN_C, asked.threads)[0])
 
     def race(self, against: str, seconds: float, trace: str | None) -> dict[str, Any]:
         """Both models in turn, so that whatever else this machine does meets both."""
         from remat_cli.checking.racing import inside, race
 
-        asked = self.program, replace(self.program, model=against, placement=None, bound=False)
-        feeds = self.feeds, arrays.read(Path(self.program.feeds))
+        asked = self.program, replace(self.program, model=Path(against), placement=None, bound=False)
+        feeds = self.feeds, self._read()
 
         def runs(sessions: Sequence[Any]) -> list[Callable[[], object]]:
             return [partial(_run, *one) for one in zip(sessions, feeds, asked, strict=True)]
@@ -137,11 +144,11 @@ class Running:
 
 def _made(program: UserProgram, trace: str | None = None) -> Any:
     if program.session == PLANNED:
-        return import_module("remat_cli").session(program.model)
+        return import_module("remat_cli").session(str(program.model))
     if program.session == IN_C:
-        places, options = placesfile.read(placesfile.beside(Path(program.model))), c_options(program.threads)
+        places, options = placesfile.read(placesfile.beside(program.model)), c_options(program.threads)
         planned_session = import_module("remat_cli.runtime.planned").PlannedSession
-        return planned_session(program.model, places.placement, "cpu", options, places.weights)
+        return planned_session(str(program.model), places.placement, "cpu", options, places.weights)
     if program.placement:
         return planned(program.model, program.placement, program.provider, program.threads, trace=trace)
     options = trace_to(trace, options_of(KINDS.get(program.session, KINDS[STOCK]), program.level))
@@ -152,7 +159,7 @@ def _made(program: UserProgram, trace: str | None = None) -> Any:
     if program.trace is not None:
         split_chunks(PROVIDERS[program.provider])
         options.add_session_config_entry("session.use_env_allocators", "1")
-    return cuda.session(program.model, options, [PROVIDERS[program.provider]])
+    return cuda.session(str(program.model), options, [PROVIDERS[program.provider]])
 
 
 def _run(session: Any, feeds: dict[str, Any], program: UserProgram) -> list[Any]:

@@ -7,7 +7,7 @@ there is time for, is a `Failed` that says so, and is gone at the end.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import monotonic, sleep
 from types import TracebackType
@@ -67,13 +67,13 @@ class Refused(Failed):
 
 
 class MeteredProcess:
-    """A process with one session on a model; `more`: other fields of `UserProgram`. `before`: what it held when the
-    count began, at first before its session; `times`: ns of each run so far."""
+    """A process with one session; `feeds`: where the program has none of its own. `before`: what it held when the count
+    began, at first before its session; `times`: ns of each run so far."""
 
-    def __init__(self, model: Path, session: str, feeds: Path, clock: Clock, threads: int = 0, **more: Any) -> None:
+    def __init__(self, program: UserProgram, feeds: Path, clock: Clock) -> None:
         self.clock, self.before, self._mapped = clock, 0, 0
         self.times: list[int] = []
-        self.program = UserProgram(str(model.resolve()), session, str(feeds), threads, **more)
+        self.program = replace(program, model=program.model.resolve(), feeds=program.feeds or feeds)
         self.child = Child("remat_cli.checking.child")
 
     def __enter__(self) -> MeteredProcess:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from remat_cli.checking.child import UserProgram
 from remat_cli.checking.feeds import nudged
 from remat_cli.checking.metered import Failed, Kernel, MeteredProcess, Refused, Reply
 from remat_cli.events import EventQueue
@@ -187,7 +188,7 @@ class Bench:
         feeds = self._nudged() if nudge else self._fed()
         more |= {"provider": self.provider, "level": self.level, **asdict(in_place)}
         try:
-            with MeteredProcess(model, kind.runtime, feeds, clock, self.threads, **more) as program:
+            with MeteredProcess(UserProgram(model, kind.runtime, self.threads, **more), feeds, clock) as program:
                 return steps(program)
         except Failed as why:
             if isinstance(why, Refused):

@@ -13,7 +13,8 @@ from time import monotonic
 import numpy as np
 
 from profiles.device import find, free_memory
-from remat_cli.actions.shrinking.ways import Outputs, RunWay, SessionOf, TriedWay, compared, judged
+from remat_cli.actions.shrinking.ways import Outputs, RunWay, TriedWay, compared, judged
+from remat_cli.checking.child import UserProgram
 from remat_cli.checking.metered import Failed, MeteredProcess
 from remat_cli.checking.weight import COUNTED
 from remat_cli.errors import BadInput
@@ -32,17 +33,17 @@ class WayTrials:
     outputs, and to its time, in turns, so that whatever else this machine does meets both, if it is not slow.
     `witness`: makes what says how the model rounds."""
 
-    def __init__(self, feeds: Path, folder: Path, witness: Callable[[], SessionOf]) -> None:
+    def __init__(self, feeds: Path, folder: Path, witness: Callable[[], UserProgram]) -> None:
         if not COUNTED:
             raise BadInput(NO_COUNT)
         self.feeds, self.folder, self.witness = feeds, folder, cache(witness)
-        self.first: tuple[SessionOf, TriedWay] | None = None
+        self.first: tuple[UserProgram, TriedWay] | None = None
         self.right: list[np.ndarray] = []
         self.true: list[np.ndarray] | None = None
 
-    def tried(self, way: RunWay, run: SessionOf, clock: Clock, files: tuple[Path, ...] = ()) -> TriedWay:
+    def tried(self, way: RunWay, run: UserProgram, clock: Clock, files: tuple[Path, ...] = ()) -> TriedWay:
         try:
-            with MeteredProcess(run.model, run.session, self.feeds, clock, run.threads) as program:
+            with MeteredProcess(run, self.feeds, clock) as program:
                 found, results = self._metered(way, program)
                 found = replace(found, files=files)
                 if self.first is None:
@@ -72,16 +73,16 @@ class WayTrials:
             return found
         return judged(found, self.true, self.right, results)
 
-    def is_same(self, run: SessionOf, clock: Clock) -> bool:
+    def is_same(self, run: UserProgram, clock: Clock) -> bool:
         """Whether a run gives the bits of the first way."""
         try:
             return compared(self.right, self._once(run, clock)).same
         except Failed:
             return False
 
-    def _once(self, run: SessionOf, clock: Clock) -> list[np.ndarray]:
+    def _once(self, run: UserProgram, clock: Clock) -> list[np.ndarray]:
         """The outputs of a run. Raises Failed."""
-        with MeteredProcess(run.model, run.session, run.feeds or self.feeds, clock, run.threads) as program:
+        with MeteredProcess(run, self.feeds, clock) as program:
             program.make()
             program.run()
             return self._results(program)
@@ -98,7 +99,7 @@ class WayTrials:
         run, first = self.first
         if first.ns > SLOW_NS or free_memory(find("cpu")) < ROOM * first.peak:
             return found.ns
-        with MeteredProcess(run.model, run.session, self.feeds, clock, run.threads) as other:
+        with MeteredProcess(run, self.feeds, clock) as other:
             other.make()
             other.run()
             shares = []

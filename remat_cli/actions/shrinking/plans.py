@@ -26,8 +26,8 @@ from remat_cli.actions.seeing import graph_as_seen
 from remat_cli.actions.session_writing import kept_of, weights_of
 from remat_cli.actions.shrinking.norms import written_out
 from remat_cli.actions.shrinking.preparing import freed
-from remat_cli.actions.shrinking.ways import LEAN, PYTHON, C, SessionOf
-from remat_cli.checking.child import IN_C, PLANNED, STRICT
+from remat_cli.actions.shrinking.ways import LEAN, PYTHON, C
+from remat_cli.checking.child import IN_C, PLANNED, STRICT, UserProgram
 from remat_cli.checking.child import LEAN as LEAN_SESSION
 from remat_cli.checking.feeds import arrays_in
 from remat_cli.checking.metered import MeteredProcess
@@ -69,7 +69,7 @@ class Free:
 class PlanFiles:
     """A plan's files, the one that programs open last, and how they are run. `lets_go`: whether of weights."""
 
-    run: SessionOf
+    run: UserProgram
     files: tuple[Path, ...]
     lets_go: bool = False
 
@@ -144,20 +144,21 @@ def write_files(
     write_whole(path, model.SerializeToString(deterministic=True))
     weights = [apart] if apart.exists() else []
     if target not in (C, PYTHON):
-        return PlanFiles(SessionOf(path, LEAN_SESSION, threads), (*weights, path))
-    with MeteredProcess(path, IN_C if target == C else STRICT, feeds, limits.clock, threads) as program:
+        return PlanFiles(UserProgram(path, LEAN_SESSION, threads), (*weights, path))
+    kind = IN_C if target == C else STRICT
+    with MeteredProcess(UserProgram(path, kind, threads), feeds, limits.clock) as program:
         seen = program.places()
     kept = kept_of(model, folder)
     if target == C:
         places = placesfile.beside(path)
         lazy = None if kept is None else weights_of(model, folder, kept)
         placesfile.write(seen, places, lazy)
-        return PlanFiles(SessionOf(path, IN_C, threads), (*weights, path, places), lazy is not None)
+        return PlanFiles(UserProgram(path, IN_C, threads), (*weights, path, places), lazy is not None)
     layout = layout_block() if any(map(is_laid_out, model.graph.node)) else None
     shown = places_of(seen, threads=threads, layout=layout, weights=kept)
     subject = unmeasured(path, feeds, free.sizes if free else {})
     opened = _plan_of_file(path, subject, shown, limits)
-    return PlanFiles(SessionOf(opened, PLANNED, threads), (*weights, path, opened), kept is not None)
+    return PlanFiles(UserProgram(opened, PLANNED, threads), (*weights, path, opened), kept is not None)
 
 
 def hold_weights(made: PlanFiles, folder: Path) -> PlanFiles:

@@ -36,10 +36,10 @@ from remat_cli.actions.shrinking.plans import (
 from remat_cli.actions.shrinking.preparing import fused, prepare
 from remat_cli.actions.shrinking.sizes import check_sizes, judged_at, words_of, wrong_at
 from remat_cli.actions.shrinking.truth import witness
-from remat_cli.actions.shrinking.ways import AS_IT_IS, LEAN, PYTHON, C, Recommended, RunWay, SessionOf, TriedWay, choose
+from remat_cli.actions.shrinking.ways import AS_IT_IS, LEAN, PYTHON, C, Recommended, RunWay, TriedWay, choose
 from remat_cli.checking.child import LEAN as LEAN_SESSION
 from remat_cli.checking.child import STOCK as STOCK_SESSION
-from remat_cli.checking.child import STRICT
+from remat_cli.checking.child import STRICT, UserProgram
 from remat_cli.checking.metered import Failed
 from remat_cli.errors import BadInput, InTheWay, RematError
 from remat_cli.formats import placesfile
@@ -102,7 +102,7 @@ class Shrinking:
     trials: WayTrials = field(init=False)
     first: TriedWay = field(init=False)
     held: dict[str, int] = field(default_factory=dict)
-    runs: dict[str, SessionOf] = field(default_factory=dict)
+    runs: dict[str, UserProgram] = field(default_factory=dict)
 
     def run(self) -> None:
         self.found.slower, self.found.target = self.asked.slower, self.asked.target
@@ -114,13 +114,13 @@ class Shrinking:
             check_sizes(self.asked.also, graph)
         self.trials = WayTrials(ready.feeds, self.folder, partial(witness, self.model, graph, ready.feeds, self.folder))
         self.listeners.doing("running the model as it is")
-        self.first = self._hear(self.trials.tried(AS_IT_IS, SessionOf(self.model, STOCK_SESSION), self.clock))
+        self.first = self._hear(self.trials.tried(AS_IT_IS, UserProgram(self.model, STOCK_SESSION), self.clock))
         if not self.first.ran:
             if self.first.late:
                 return
             raise BadInput(f"onnxruntime cannot run {self.model}: {self.first.failed}")
         self.listeners.doing("running it with arena and memory pattern off")
-        self._hear(self.trials.tried(LEAN, SessionOf(self.model, LEAN_SESSION), self.clock))
+        self._hear(self.trials.tried(LEAN, UserProgram(self.model, LEAN_SESSION), self.clock))
         try:
             if graph is None:
                 raise BadInput(ready.refused)
@@ -146,7 +146,7 @@ class Shrinking:
             return
         if self._takes_long(tried):
             self._try_fewer(subject)
-        elif not tried.outputs.same and self.trials.is_same(SessionOf(plain, STRICT), self.clock):
+        elif not tried.outputs.same and self.trials.is_same(UserProgram(plain, STRICT), self.clock):
             self._try(whole_norms, _Attempt("in exact pieces", Wanted(EXACT, slower), LAST_SHARE))
 
     def _whole(self, graph: Graph) -> tuple[Free | None, Path]:

@@ -14,9 +14,10 @@ from remat_cli.actions.shrinking.asked import ShrinkQuestion
 from remat_cli.actions.shrinking.metering import WayTrials
 from remat_cli.actions.shrinking.preparing import prepare
 from remat_cli.actions.shrinking.truth import witness
-from remat_cli.actions.shrinking.ways import AS_IT_IS, LEAN, RunWay, SessionOf, TriedWay
+from remat_cli.actions.shrinking.ways import AS_IT_IS, LEAN, RunWay, TriedWay
 from remat_cli.checking.child import LEAN as LEAN_SESSION
 from remat_cli.checking.child import STOCK as STOCK_SESSION
+from remat_cli.checking.child import UserProgram
 from remat_cli.errors import Usage, meant
 from remat_cli.model.graph import Graph
 from solvers.clock import Clock
@@ -26,7 +27,7 @@ def judged_at(
     model: Path,
     asked: ShrinkQuestion,
     sizes: Mapping[str, int],
-    best: tuple[RunWay, SessionOf],
+    best: tuple[RunWay, UserProgram],
     folder: Path,
     clock: Clock,
 ) -> Iterator[TriedWay]:
@@ -34,7 +35,7 @@ def judged_at(
     folder.mkdir()
     ready = prepare(model, asked, folder)
     trials = WayTrials(ready.feeds, folder, partial(witness, model, ready.graph, ready.feeds, folder))
-    for way, run in ((AS_IT_IS, SessionOf(model, STOCK_SESSION)), (LEAN, SessionOf(model, LEAN_SESSION)), best):
+    for way, run in ((AS_IT_IS, UserProgram(model, STOCK_SESSION)), (LEAN, UserProgram(model, LEAN_SESSION)), best):
         yield trials.tried(replace(way, name=f"{way.name}, {words_of(sizes)}"), run, clock)
 
 

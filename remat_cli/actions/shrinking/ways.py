@@ -30,17 +30,6 @@ class RunWay:
     written: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SessionOf:
-    """A file to run, in which kind of session (of `checking.child`), with how many threads of one op (0: all cores),
-    and on which inputs, if not on those of all ways."""
-
-    model: Path
-    session: str
-    threads: int = 0
-    feeds: Path | None = None
-
-
 AS_IT_IS = RunWay("as it is", "nothing")
 LEAN = RunWay("arena and pattern off", "enable_cpu_mem_arena = enable_mem_pattern = False")
 

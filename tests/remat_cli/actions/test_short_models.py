@@ -11,8 +11,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from remat_cli.actions.shrinking.truth import witness
-from remat_cli.actions.shrinking.ways import SessionOf, compared, judged
-from remat_cli.checking.child import STRICT
+from remat_cli.actions.shrinking.ways import compared, judged
+from remat_cli.checking.child import STRICT, UserProgram
 from remat_cli.ingest import ingest
 
 
@@ -77,10 +77,10 @@ def test_what_was_rounded_to_16_bits_is_not(dtype: int, tmp_path: Path) -> None:
 
 def test_a_model_of_32_bits_is_held_against_its_plainest_kernels(tmp_path: Path) -> None:
     path, feeds = tmp_path / "m.onnx", tmp_path / "feeds.npz"
-    assert witness(path, None, feeds, tmp_path) == SessionOf(path, STRICT)
+    assert witness(path, None, feeds, tmp_path) == UserProgram(path, STRICT)
     model = short()
     del model.graph.node[:], model.graph.output[:], model.graph.initializer[:]
     model.graph.node.append(helper.make_node("Neg", ["x"], ["y"]))
     model.graph.output.append(helper.make_tensor_value_info("y", 1, [4, 64]))
     onnx.save(model, path)
-    assert witness(path, ingest(path), feeds, tmp_path) == SessionOf(path, STRICT)
+    assert witness(path, ingest(path), feeds, tmp_path) == UserProgram(path, STRICT)

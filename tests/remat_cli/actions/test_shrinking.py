@@ -20,8 +20,9 @@ from remat_cli.actions.shrinking.metering import WayTrials
 from remat_cli.actions.shrinking.plans import unmeasured
 from remat_cli.actions.shrinking.preparing import fused, prepare
 from remat_cli.actions.shrinking.shrink import Shrinking
-from remat_cli.actions.shrinking.ways import AS_IT_IS, LEAN, Outputs, RunWay, SessionOf, TriedWay, choose, compared
+from remat_cli.actions.shrinking.ways import AS_IT_IS, LEAN, Outputs, RunWay, TriedWay, choose, compared
 from remat_cli.checking.child import LEAN as LEAN_SESSION
+from remat_cli.checking.child import UserProgram
 from remat_cli.checking.metered import Failed, MeteredProcess
 from remat_cli.runtime.optimized import layout_block
 from solvers.clock import Clock
@@ -64,7 +65,7 @@ def shrinking(model: Path, folder: Path, clock: Clock, **asked: object) -> Shrin
 def test_a_process_is_metered_from_outside(model: Path, tmp_path: Path) -> None:
     """What two values of a run take is in the figure; what the feeds take is not."""
     ready = prepare(model, ShrinkQuestion(), tmp_path)
-    with MeteredProcess(model, LEAN_SESSION, ready.feeds, Clock(300)) as program:
+    with MeteredProcess(UserProgram(model, LEAN_SESSION), ready.feeds, Clock(300)) as program:
         program.make()
         assert program.peak < 40 * MB
         program.run()
@@ -79,7 +80,7 @@ def test_a_process_is_metered_from_outside(model: Path, tmp_path: Path) -> None:
 
 def test_threads_that_spin_after_a_run_take_no_core_from_another_program(model: Path, tmp_path: Path) -> None:
     ready = prepare(model, ShrinkQuestion(), tmp_path)
-    with MeteredProcess(model, LEAN_SESSION, ready.feeds, Clock(300)) as program:
+    with MeteredProcess(UserProgram(model, LEAN_SESSION), ready.feeds, Clock(300)) as program:
         program.make()
         program.run()
         for _ in range(40):  # on a machine that is busy they spin for longer
@@ -93,8 +94,8 @@ class Told:
 
     said: ClassVar[dict[str, list[int]]] = {}
 
-    def __init__(self, model: Path, session: str, feeds: Path, clock: Clock, threads: int = 0) -> None:
-        self.runs = iter(self.said[session])
+    def __init__(self, program: UserProgram, feeds: Path, clock: Clock) -> None:
+        self.runs = iter(self.said[program.session])
         self.times: list[int] = []
         self.peak = self.held = 0
 
@@ -125,20 +126,23 @@ def test_other_work_that_meets_some_turns_changes_no_time(tmp_path: Path, monkey
     monkeypatch.setattr(metering, "MeteredProcess", Told)
     monkeypatch.setattr(Told, "said", {"first": alone, "second": own})
     trials = WayTrials(tmp_path / "feeds.npz", tmp_path, lambda: pytest.fail("the outputs are the same"))
-    assert trials.tried(AS_IT_IS, SessionOf(tmp_path, "first"), Clock(300)).ns == 100
+    assert trials.tried(AS_IT_IS, UserProgram(tmp_path, "first"), Clock(300)).ns == 100
     Told.said["first"] = other
-    assert trials.tried(NEW, SessionOf(tmp_path, "second"), Clock(300)).ns == 110
+    assert trials.tried(NEW, UserProgram(tmp_path, "second"), Clock(300)).ns == 110
 
 
 def test_a_program_that_cannot_run_says_why_and_one_that_is_late_is_ended(model: Path, tmp_path: Path) -> None:
     ready = prepare(model, ShrinkQuestion(), tmp_path)
     broken = tmp_path / "broken.onnx"
     broken.write_bytes(model.read_bytes()[:100])
-    with MeteredProcess(broken, LEAN_SESSION, ready.feeds, Clock(300)) as program, pytest.raises(Failed) as failed:
+    with (
+        MeteredProcess(UserProgram(broken, LEAN_SESSION), ready.feeds, Clock(300)) as program,
+        pytest.raises(Failed) as failed,
+    ):
         program.make()
     assert not failed.value.late
     over = Clock(300, stopped=lambda: True)
-    with pytest.raises(Failed) as failed, MeteredProcess(model, LEAN_SESSION, ready.feeds, over):
+    with pytest.raises(Failed) as failed, MeteredProcess(UserProgram(model, LEAN_SESSION), ready.feeds, over):
         pass
     assert failed.value.late
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -46,7 +47,7 @@ def test_held_weights_are_the_same_weights(target: str, tmp_path: Path, monkeypa
     for one in (made, held):
         shutil.move(one.files[0].parent, moved)
         model = moved / one.run.model.name
-        with MeteredProcess(model, one.run.session, ready.feeds, Clock(300), one.run.threads) as program:
+        with MeteredProcess(replace(one.run, model=model), ready.feeds, Clock(300)) as program:
             program.make()
             for _ in range(2):
                 program.run()
