@@ -16,6 +16,7 @@ from tests.cuda.device import build, environment
 
 ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "examples" / "gpu" / "evidence.py"
+IN_ONNX = ("costs", "plans", "memory", "session", "steps", "batch", "allocators", "profile", "ops")
 
 
 def gathered(folder: Path, given: dict[str, str], *arguments: str) -> dict[str, Any]:
@@ -53,8 +54,7 @@ def test_it_runs_on_a_cpu_and_goes_on_where_it_was(tmp_path: Path) -> None:
 def test_every_part_in_onnx_runs_on_a_cpu(tmp_path: Path) -> None:
     """For each network what a plan said is what is held, and the bits are the original's."""
     given = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), "PYTHONPATH": ""}
-    parts = ("costs", "plans", "memory", "session", "steps", "batch", "allocators", "profile", "ops")
-    found = gathered(tmp_path, given, "--device", "cpu", "--minutes", "60", "--only", *parts)
+    found = gathered(tmp_path, given, "--device", "cpu", "--minutes", "60", "--only", *IN_ONNX)
     for name in ("gpt2", "resnet50", "unet", "bert"):
         assert found[f"memory/{name}/90"]["off"]["live"] == 0
         assert found[f"memory/{name}/90"]["same_bytes"]
@@ -84,6 +84,21 @@ def test_what_it_says_of_cuda_on_a_device_that_is_memory_only(tmp_path: Path) ->
     assert abs(memory["process"]["after"] - memory["predicted"]["process"]) < small
     assert memory["process"]["stray"] == memory["over_budget"] == 0
     assert memory["live"]["after"] < memory["live"]["before"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no compiler, and so no device")
+def test_every_part_in_onnx_runs_on_a_device_that_is_memory_only(tmp_path: Path) -> None:
+    """ResNet-50, which alone has convolutions, works there in memory that is in no profile: its bytes are not asked."""
+    given = environment(build(tmp_path / "device"), XDG_CACHE_HOME=str(tmp_path / "cache"))
+    found = gathered(tmp_path, given, "--device", "cuda", "--minutes", "60", "--only", "machine", *IN_ONNX)
+    for name in ("gpt2", "resnet50", "unet", "bert"):
+        assert found[f"session/{name}"]["rewritten"]["order_kept"]
+        assert "90%, planned" in found[f"steps/{name}"]
+    for name in ("gpt2", "unet", "bert"):
+        memory = found[f"memory/{name}/90"]
+        assert 0 <= memory["predicted"]["live"] - memory["live"]["after"] < 1000
+        assert memory["over_budget"] == 0
 
 
 @pytest.mark.parametrize("script", ["install.sh", "prepare.sh"])

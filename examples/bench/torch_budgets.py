@@ -1,13 +1,13 @@
 """Training steps of models of libraries through torch.compile under budgets that go down, and up again.
 
-Each model of `torch_budgets_models.py`, and of `torch_budgets_others.py` and `torch_budgets_newer.py` those that are
-named, begins twice with nothing known of it: budgets go down, then up. A row has what the plan holds (`said`) and what
-the step's meter saw (`metered`). `held` is what tensors held in a later step under a meter of all ops, autograd's among
+Each model of `torch_budgets_models.py`, and of the `_others`, `_newer` and `_fourth` beside it those that are named,
+begins twice with nothing known of it: budgets go down, then up. A row has what the plan holds (`said`) and what the
+step's meter saw (`metered`). `held` is what tensors held in a later step under a meter of all ops, autograd's among
 them, with parameters that no graph reads, which are `unread` bytes. `allocated` is what torch's profiler saw the
-allocator give out, beside what was there: all that is said, and the unread. `bits` are those of eager, of `aot_eager`,
-or nobody's. `more`: the bytes by which more was allocated than with more budget in the same turn. `heard`: the
-warnings. `compile`: processor seconds of the first step, by those of torch's own, both where something was compiled
-before. `failed`: the step ended with an error, as torch's own does where `torch_fails`.
+allocator give out, beside what was there: all that is said, and the unread. `bits` are those of eager, of
+`aot_eager`, or nobody's. `more`: the bytes by which more was allocated than with more budget in the same turn.
+`heard`: the warnings. `compile`: processor seconds of the first step, by those of torch's own, both where something
+was compiled before. `failed`: the step ended with an error, as torch's own does where `torch_fails`.
 
 With `--inductor` Inductor makes the kernels, `bits` is the largest difference of a gradient by its largest value, and
 torch's own step has a row too, as budget 100 of the way `torch`. Needs timm, transformers, diffusers and peft. Searches
@@ -37,6 +37,7 @@ from inductor import peak as allocated
 from torch import nn
 from torch._inductor import config as inductor
 from torch._inductor.utils import fresh_cache
+from torch_budgets_fourth import MODELS as FOURTH
 from torch_budgets_models import MODELS, Made
 from torch_budgets_newer import MODELS as NEWER
 from torch_budgets_others import MODELS as OTHERS
@@ -54,6 +55,7 @@ from remat_cli.torch.written import WRITTEN
 from solvers.clock import limited
 
 KEY = ("model", "through", "way", "budget")
+SECONDS = 60  # of a search: where others use the processor, so many that its moves end first
 Row = dict[str, Any]
 
 
@@ -70,7 +72,7 @@ def rows(asked: argparse.Namespace) -> Iterator[Row]:
         import vision_ready  # noqa: F401  where torchvision is without its compiled part
     for name in asked.models or MODELS:
         torch.manual_seed(0)
-        made = (MODELS | OTHERS | NEWER)[name]()
+        made = (MODELS | OTHERS | NEWER | FOURTH)[name]()
         made[0].train()
         subject = (ThroughInductor if asked.inductor else Subject)(made, asked.moves)
         shares = [int(share) for share in asked.budgets.split(",")]
@@ -113,7 +115,9 @@ class Subject:
                     yield seen[-1]
 
     def row(self, share: int) -> Row:
-        backend = Backend(Partitioner(allowance_of(f"{share}%"), estimates("cpu"), lambda _: limited(10, self.moves)))
+        backend = Backend(
+            Partitioner(allowance_of(f"{share}%"), estimates("cpu"), lambda _: limited(SECONDS, self.moves))
+        )
         with self.warm():
             return self.of(backend, backend)
 
@@ -194,7 +198,7 @@ class ThroughInductor(Subject):
     def row(self, share: int) -> Row:
         options = inductor_options(f"{share}%")
         own = options[PARTITIONER]
-        own.partitioner.clock = lambda _: limited(10, self.moves)
+        own.partitioner.clock = lambda _: limited(SECONDS, self.moves)
         with self.warm(), inductor.patch(options):
             return self.of("inductor", own)
 
