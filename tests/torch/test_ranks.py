@@ -269,8 +269,9 @@ def rank(number: int, world: int, way: str, place: str) -> None:
     torch.manual_seed(1)
     x = torch.randn(world, 64, 32)[number]
     run: Any = module
-    if way == "DDP around":
-        run = nn.parallel.DistributedDataParallel(torch.compile(module, backend=asked, dynamic=False))
+    if way.startswith("DDP"):
+        given = {"static_graph": True, "gradient_as_bucket_view": True} if way == "DDP, a static graph" else {}
+        run = nn.parallel.DistributedDataParallel(torch.compile(module, backend=asked, dynamic=False), **given)
     else:
         if way == "FSDP2 of blocks":
             for block in module:
@@ -291,7 +292,7 @@ def rank(number: int, world: int, way: str, place: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("world", [2, 4])
-@pytest.mark.parametrize("way", ["DDP around", "FSDP2 of blocks", "FSDP2"])
+@pytest.mark.parametrize("way", ["DDP around", "DDP, a static graph", "FSDP2 of blocks", "FSDP2"])
 def test_ranks_have_one_plan_and_the_gradients_of_a_single_process(way: str, world: int, tmp_path: Path) -> None:
     multiprocessing.spawn(rank, (world, way, str(tmp_path)), nprocs=world)
     found = [torch.load(tmp_path / str(number), weights_only=False) for number in range(world)]
