@@ -16,10 +16,12 @@ LEAST_WORK = 1_000_000  # moves without success, about two seconds' worth, befor
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What a search knows. `work`: all that it has done, in moves; `won_at`: what it had when the best plan came."""
+    """What a search knows. `cost`: of the cheapest order, which may have no places yet; `answer`: of what would answer
+    now. `work`: all that was done, in moves; `won_at`: what had been when that answer came."""
 
     cost: int | None
     bound: float
+    answer: int | None = None
     work: int = 0
     won_at: int = 0
 
@@ -34,18 +36,19 @@ class Gap:
     share: float
 
     def __call__(self, known: Standing) -> bool:
-        return known.cost is not None and known.cost <= known.bound * (1 + self.share)
+        return _is_near(known.cost, known.bound, self.share)
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """No plan is cheaper by more than this share, and none came for as much work as the best one took."""
+    """No plan is cheaper than the answer by more than this share, and none came for as much work as that took."""
 
     share: float
     least: int = LEAST_WORK
 
     def __call__(self, known: Standing) -> bool:
-        return Gap(self.share)(known) and known.work - known.won_at >= max(known.won_at, self.least)
+        near = _is_near(known.answer, known.bound, self.share)
+        return near and known.work - known.won_at >= max(known.won_at, self.least)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,10 @@ class Time:
 
     def __call__(self, _: Standing) -> bool:
         return self.clock.over()
+
+
+def _is_near(cost: int | None, bound: float, share: float) -> bool:
+    return cost is not None and cost <= bound * (1 + share)
 
 
 def usual(gap: float, clock: Clock) -> Sequence[Criterion]:

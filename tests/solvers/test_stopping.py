@@ -27,7 +27,8 @@ def test_a_gap_is_of_the_bound(cost: int | None, bound: float, near: bool) -> No
 def test_patience_is_lost_after_as_much_work_as_the_best_took(
     cost: int | None, work: int, won_at: int, enough: bool
 ) -> None:
-    assert Patience(0.01, least=100)(Standing(cost, 100, work, won_at)) is enough
+    for order in (None, 100, cost):  # a cheaper order that may have no places is no answer
+        assert Patience(0.01, least=100)(Standing(order, 100, cost, work, won_at)) is enough
 
 
 def test_time_is_the_clocks() -> None:
@@ -35,7 +36,7 @@ def test_time_is_the_clocks() -> None:
 
 
 def test_a_gap_of_nothing_has_endless_patience() -> None:
-    assert not any(enough(Standing(101, 100, 1 << 60, 0)) for enough in usual(0.0, Clock()))
+    assert not any(enough(Standing(101, 100, 101, 1 << 60, 0)) for enough in usual(0.0, Clock()))
 
 
 def test_work_of_ones_own_counts_for_the_whole() -> None:

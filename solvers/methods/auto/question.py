@@ -39,6 +39,7 @@ class SearchQuestion:
         self.once = sum(node.cost for node in problem.nodes)  # the cost of everything once
         self.total = max(1, self.once)
         self.fitting: int | None = None  # the cost of the cheapest order that was made to fit where it is to run
+        self.fitted_at = 0  # the work that was done by then
         self.floor: float = cost_bound(problem)  # of the cost of every schedule
         self.best.raise_bound(self.floor, "")
         self.least = peak_bound(problem)
@@ -53,7 +54,8 @@ class SearchQuestion:
 
     def done(self) -> bool:
         best = self.best
-        known = Standing(best.cost, self.floor, self.limits.clock.work.spent, best.won_at)
+        answer, won_at = (best.cost, best.won_at) if self.limits.fit is None else (self.fitting, self.fitted_at)
+        known = Standing(best.cost, self.floor, answer, self.limits.clock.work.spent, won_at)
         return self.infeasible or any(enough(known) for enough in self.enough)
 
     def aside(self, work: int | None = None) -> Limits:
@@ -68,7 +70,8 @@ class SearchQuestion:
         self.least = max(self.least, found, key=lambda bound: bound.peak)
 
     def fits_at(self, cost: int) -> None:
-        self.fitting = cost if self.fitting is None else min(self.fitting, cost)
+        if self.fitting is None or cost < self.fitting:
+            self.fitting, self.fitted_at = cost, self.limits.clock.work.spent
 
     def state(self) -> State:
         return State(self.pool.worth, self.floor, self.fitting)

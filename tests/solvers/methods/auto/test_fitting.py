@@ -16,6 +16,7 @@ from solvers.orders.bounds import peak_bound
 from solvers.plan import lower
 from solvers.problem import Limits, Problem
 from solvers.simulate import simulate
+from solvers.stopping import LEAST_WORK
 from tests.solvers.random_problems import random_order
 from tests.solvers.training_chain import training_chain
 
@@ -139,3 +140,19 @@ def test_the_search_has_its_orders_made_to_fit_and_work_alone_decides(problem: P
 def test_without_a_place_nothing_is_made_to_fit(problem: Problem, place: Place) -> None:
     result = Auto(problem, place.room, Limits(limited(moves=300_000))).run(())
     assert "fitting" not in [part.name for part in result.parts]
+
+
+def test_patience_is_with_the_order_that_fits_where_it_is_to_run(problem: Problem) -> None:
+    """A search is not over because of an order near the bound, where what fits is far from it."""
+    work = LEAST_WORK * 2
+    for place, over in ((Place(problem, LARGE), True), (Place(problem, 0), False)):
+        asked = SearchQuestion(problem, LARGE, Limits(limited(moves=1 << 40), gap=0.01, fit=place.fit))
+        operator = Fitting(asked)
+        asked.pool.offer(random_order(Random(7), problem, 3), "test")
+        assert asked.best.cost is not None
+        asked.raise_floor(asked.best.cost / 1.05, "test")  # within ten times the gap, though not within it
+        step(operator, asked)
+        while operator.going:
+            step(operator, asked)
+        asked.limits.clock.spend(moves=work)
+        assert asked.done() is over
