@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 from importlib.metadata import entry_points
@@ -53,6 +54,26 @@ def test_a_module_compiled_in_place_takes_its_budget_from_the_environment(monkey
     module().backward()
     (graph,) = remat_torch.report(module).graphs
     assert graph.measured == graph.predicted <= graph.budget < graph.before
+
+
+@pytest.mark.parametrize(("budget", "lives"), [("86%", True), ("87%", False)])
+def test_a_later_module_keeps_its_plan_and_is_metered_beside_the_weights_of_another_that_lives(
+    budget: str, lives: bool
+) -> None:
+    first, later = Loss(), Loss()
+    later.inner.append(nn.Linear(16, 16))
+    left = sum(x.nbytes for x in [*first.parameters(), first.x]) if lives else 0
+    for module in (first, later):
+        module.compile(backend="remat", options={"budget": budget, "time_limit": 1.0}, dynamic=False)
+    first().backward()
+    first.zero_grad()
+    if not lives:
+        del first, module
+        gc.collect()
+    later().backward()
+    graph = remat_torch.report(later).graphs[-1]
+    assert graph.measured == graph.predicted + left
+    assert graph.predicted <= graph.budget < graph.before
 
 
 def test_options_are_checked_and_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
