@@ -95,6 +95,7 @@ def serve(parent: str, answers: Callable[[Any], Iterable[object]]) -> None:
     bind_to(int(parent))
     out = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    sys.stdout = sys.stderr  # which writes at once, so that the error that ends the process is the last that is read
     for line in sys.stdin:
         for said in answers(json.loads(line)):
             out.write(json.dumps(said) + "\n")

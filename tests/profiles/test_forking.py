@@ -64,7 +64,7 @@ for makes in (False, True):
         if makes:
             remat.step(remat.grad(sys.argv[1], optimizer="sgd"), sys.argv[1])
         sys.exit(7)
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 OF_THE_USER = """
 import onnxruntime, os, sys, remat_cli as remat
@@ -74,7 +74,7 @@ own = onnxruntime.InferenceSession(sys.argv[1], options, providers=["CPUExecutio
 child = os.fork()
 if not child:
     sys.exit(7)
-print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 DROPPED_BY_THE_CHILD = """
 import gc, onnxruntime, os, signal, sys, weakref, remat_cli as remat
@@ -97,7 +97,7 @@ if not child:
     del dropped
     gc.collect()
     os._exit(7)
-print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 WHILE_IMPORTING = """
 import os, signal, sys, threading, remat_cli as remat
@@ -109,7 +109,7 @@ if not child:
     signal.alarm(60)
     remat.step
     os._exit(7)
-print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 
