@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remat_cli.commands import options
-from remat_cli.errors import BadInput
 from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.interrupts import ANSWER
 
@@ -72,10 +71,7 @@ def _check_places(manifest: Path, given: Mapping[str, Any]) -> None:
     """Reports can be written, before an hour is spent on them."""
     kinds = {"report": FileKind.BATCH, "junit": FileKind.JUNIT, "md": FileKind.MARKDOWN, "csv": FileKind.CSV}
     for name, kind in kinds.items():
-        path = given[name]
-        if path is not None and not path.absolute().parent.is_dir():
-            raise BadInput(f"cannot write {path}: the folder {path.parent} does not exist")
-        check_place(path, kind, manifest)
+        check_place(given[name], kind, manifest)
 
 
 def _run(jobs: Sequence[Any], given: Mapping[str, Any]) -> int:

@@ -20,7 +20,7 @@ from remat_cli.actions.questions import ONLY_PEAK, Question
 from remat_cli.actions.solving import best_by_now, budget_of, compare_methods, refusal, relaxation
 from remat_cli.commands import options
 from remat_cli.commands.methods import ALL
-from remat_cli.errors import BadInput, Infeasible, NoPlan, NoSchedule, RematError, Usage
+from remat_cli.errors import Infeasible, NoPlan, NoSchedule, RematError, Usage
 from remat_cli.events import EventQueue
 from remat_cli.formats import certificatefile, planfile
 from remat_cli.formats.kinds import FileKind, check_place
@@ -187,8 +187,6 @@ def solve(asked: WholeQuestion, given: Mapping[str, Any], deadline: Deadline) ->
     destination = given["output"] or subject.beside(f".{name_of(given)}.plan.json")
     check_place(destination, FileKind.PLAN, subject.path, *given["known"])
     check_place(proof, FileKind.CERTIFICATE, subject.path, destination, *given["known"])
-    if not destination.parent.is_dir():
-        raise BadInput(f"cannot write {destination}: the folder {destination.parent} does not exist")
     before = known_before(destination, subject.source.sha256)
     question = replace(question, stands=before["stands"], earlier=(*question.earlier, *before["earlier"]))
     place = Place(destination, subject)

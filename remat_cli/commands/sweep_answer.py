@@ -74,8 +74,6 @@ def _check_places(model: Path | None, plot: Path | None, output: Path | None) ->
         check_place(plot, FileKind.PICTURE, *([model] if model else []))
     if output and output.suffix == ".json":
         check_place(output, FileKind.CURVE, *([model] if model else []), *([plot] if plot else []))
-        if not output.absolute().parent.is_dir():
-            raise BadInput(f"cannot write {output}: the folder {output.parent} does not exist")
     elif output and output.is_file():
         raise BadInput(f"{output} is a file: name a folder for the plans, or FILE.json for what --json prints")
 

@@ -44,12 +44,14 @@ class FileKind(Enum):
 
 
 def check_place(output: Path | None, kind: FileKind, *inputs: Path) -> None:
-    """Refuse a place whose file would be lost: one that is being read, or that is of another kind."""
+    """Refuse a place in no folder, and one whose file would be lost: that is being read, or of another kind."""
     if output is None:
         return
     for path in inputs:
         if output.resolve() == path.resolve():
             raise Usage(f"{output} is the file to be read, and would be lost; write elsewhere")
+    if not output.absolute().parent.is_dir():
+        raise BadInput(f"cannot write {output}: the folder {output.parent} does not exist")
     if (head := _head(output)) and not kind.begins(head):
         found = next((other.called for other in FileKind if other.begins(head)), "something else")
         raise InTheWay(f"{output} is in the way: it is {found}, not {kind.called}, and would be lost; write elsewhere")

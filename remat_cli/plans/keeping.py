@@ -20,7 +20,7 @@ from remat_cli.model.sessions import STRICT
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.notes.words import sentences
 from remat_cli.planning.search.answer import Answer
-from remat_cli.planning.subjects.in_pieces import replayed_in_pieces
+from remat_cli.planning.subjects.in_pieces import scheduled_by
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate, Footprint
 from solvers.notes import Note
@@ -95,7 +95,7 @@ def keep(found: Answer, path: Path, asked: Subject, ours: str = "") -> tuple[Ans
     """Write the plan of the answer. The result is the answer for the plan that stands there now."""
     plan = plan_file(found)
     kept = put(plan, path, asked, ours)
-    return (found if kept.plan is plan else _answer_of(kept.plan, _subject_of(kept.plan, asked), found)), kept
+    return (found if kept.plan is plan else _answer_of(kept.plan, scheduled_by(kept.plan, asked), found)), kept
 
 
 def _standing(path: Path) -> tuple[str, PlanFile | None]:
@@ -121,15 +121,6 @@ def _stays(old: PlanFile, new: PlanFile, subject: Subject, ours: bool) -> bool:
     return as_good and _question(old) == _question(new) and _is_sound(old, subject)
 
 
-def _subject_of(plan: PlanFile, subject: Subject) -> Subject:
-    """The graph that the plan schedules, in the plan's own pieces: one of the graphs that the subject's target
-    plans."""
-    if plan.pieces != subject.pieces:
-        whole = subject.whole or subject
-        return replayed_in_pieces(whole, plan.pieces) if plan.pieces else whole
-    return subject if plan.graph == subject.graph_planned else subject.own
-
-
 def _question(plan: PlanFile) -> tuple[object, ...]:
     """All that makes up the question that a plan answers, except how hard the search tried."""
     costs = plan.costs.sha256 if plan.costs else None
@@ -150,7 +141,7 @@ def _least_memory(plan: PlanFile) -> bool:
 def _is_sound(plan: PlanFile, subject: Subject) -> bool:
     """Whether the plan's figures are those of `simulate`; a damaged file's are not."""
     try:
-        subject = _subject_of(plan, subject)
+        subject = scheduled_by(plan, subject)
         _, outcome = replay(plan, subject.problem, subject.nodes, subject.values)
     except BadInput:
         return False

@@ -22,7 +22,7 @@ from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.formats.planfile import PlanFile, describe, replay
 from remat_cli.notes.words import sentences
 from remat_cli.planning.loading import load_subject
-from remat_cli.planning.subjects.in_pieces import replayed_in_pieces
+from remat_cli.planning.subjects.in_pieces import scheduled_by
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.plans.keeping import put
 from remat_cli.plans.notebook import memory_over_time, shown
@@ -171,7 +171,7 @@ def load_planned(path: Path) -> Planned:
         planfile.check_source(plan.costs, "cost file")
     costs, as_run = plan.costs.path if plan.costs else None, plan.graph == planfile.AS_RUN
     subject = load_subject(plan.model.path, costs, plan.dims, plan.kind, as_run, plan.in_place)
-    return Planned(plan, replayed_in_pieces(subject, plan.pieces) if plan.pieces else subject, path)
+    return Planned(plan, scheduled_by(plan, subject), path)
 
 
 def _free_names(stem: str) -> Iterator[str]:

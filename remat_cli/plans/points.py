@@ -16,6 +16,7 @@ from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.kinds import held
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.proofs import least_needed
+from remat_cli.planning.subjects.in_pieces import scheduled_by
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.plans.keeping import plan_file
 from remat_cli.plans.notebook import overhead_by_budget, shown
@@ -124,10 +125,7 @@ class Curve:
 
     def planned(self, point: Point) -> Planned | None:
         """The point's plan with its model, as a program can emit, run or save it."""
-        if point.plan is None:
-            return None
-        whole = None if point.plan.pieces else self.subject.whole
-        return Planned(point.plan, whole or self.subject)
+        return None if point.plan is None else Planned(point.plan, scheduled_by(point.plan, self.subject))
 
 
 def _cells(point: Point) -> tuple[str, ...]:

@@ -20,8 +20,7 @@ from remat_cli.planning.search.attempt import Attempt, only
 from remat_cli.planning.search.find import find
 from remat_cli.planning.search.measured import foreseen
 from remat_cli.planning.search.request import PlanRequest
-from remat_cli.planning.subjects.in_pieces import replayed_in_pieces
-from remat_cli.planning.subjects.subject import Subject
+from remat_cli.planning.subjects.in_pieces import scheduled_by
 from remat_cli.planning.targets.candidate import Candidate
 from solvers.notes import Note
 from solvers.plan import IllegalOrder
@@ -77,7 +76,7 @@ def _as_answer(request: PlanRequest, found: Answer, known: PlanFile) -> Answer |
     where others are planned first, or of ops in other pieces."""
     pieces = found.subject.pieces
     try:
-        request = replace(request, subject=_subject_of(known, request.subject))
+        request = replace(request, subject=scheduled_by(known, request.subject))
         order = number_program(known.program, request.subject.nodes, request.subject.values).order()
         plan, outcome = evaluate(request.subject.problem, order)
     except (BadInput, IllegalOrder, IllegalPlan):
@@ -101,16 +100,6 @@ def tried_alone(request: PlanRequest, found: Answer) -> Answer | None:
     asked = foreseen(request)
     passed = find(only(Attempt(asked, asked, request.budget, found, found.candidate)))
     return replace(passed, budget=request.budget) if passed.found and request.fits(passed.candidate) else None
-
-
-def _subject_of(known: PlanFile, subject: Subject) -> Subject:
-    """The subject with the ops that the plan has. Raises BadInput where such pieces are not made any more."""
-    if known.graph != subject.graph_planned:
-        subject = subject.own
-    if known.pieces == subject.pieces:
-        return subject
-    whole = subject.whole or subject
-    return whole if known.pieces is None else replayed_in_pieces(whole, known.pieces)
 
 
 def _with_its_places(request: PlanRequest, candidate: Candidate, known: PlanFile) -> Candidate:

@@ -14,7 +14,7 @@ from functools import cached_property
 from profiles.costs import Costs, OpCost
 from profiles.roofline import FLOPS
 from profiles.survey import Ops, estimated
-from remat_cli.formats.planfile import CutOps
+from remat_cli.formats.planfile import CutOps, PlanFile
 from remat_cli.model.signatures import ops_of
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.pieces.finding import Found, Rules, cut_down
@@ -162,7 +162,14 @@ class Piecewise:
         return sorted((name for name, size in sizes.items() if size > wide), key=lambda name: -sizes[name])
 
 
-def replayed_in_pieces(whole: Subject, record: CutOps) -> Subject:
-    """The subject that a plan was made of."""
+def scheduled_by(plan: PlanFile, subject: Subject) -> Subject:
+    """The graph that the plan schedules, in the plan's own pieces: of those that the subject's target plans. Raises
+    BadInput where such pieces are not made any more."""
+    subject = subject if plan.graph == subject.graph_planned else subject.own
+    if plan.pieces == subject.pieces:
+        return subject
+    whole = subject.whole or subject
+    if plan.pieces is None:
+        return whole
     assert whole.graph is not None
-    return Piecewise(whole).of(replayed(whole.graph, record), record)
+    return Piecewise(whole).of(replayed(whole.graph, plan.pieces), plan.pieces)

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import onnx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from remat_cli.formats.planfile import PlanFile, Searched, Source
 from remat_cli.model.proved import Promise
-from remat_cli.plans.points import Point, agree, knee
-from solvers.problem import Status
+from remat_cli.model.sessions import DEFAULT
+from remat_cli.planning.loading import load_subject
+from remat_cli.planning.search.answer import Answer
+from remat_cli.planning.targets.candidate import Candidate
+from remat_cli.plans.points import Curve, Point, agree, knee, point_of
+from solvers.problem import Limits, Result, Status
+from solvers.schedule import Schedule
 
 OPTIMUM = {budget: 200 - 10 * budget for budget in range(1, 11)}  # a curve of which random points know something
 
@@ -80,3 +86,15 @@ def test_the_end_of_a_range_is_no_knee() -> None:
             for budget, cost in costs.items()
         ]
         assert knee(curve) is None
+
+
+def test_a_point_whose_plan_is_of_the_file_s_own_ops_is_emitted_from_those() -> None:
+    """Where a stock session runs other kernels, its plan was replayed on the ops of those, which it does not name."""
+    content = onnx.load(Path(__file__).parents[2] / "data/onnx_tests/group_normalization_epsilon.onnx")
+    subject = load_subject(content, None, {}, DEFAULT)
+    assert subject.behaviour.optimized
+    schedule = Schedule(Result(Status.FEASIBLE, subject.own.as_it_is()[0].order()), *subject.own.as_it_is())
+    found = point_of(Answer(Candidate(subject.own, schedule), "auto", 10_000, 0.0, Limits(), DEFAULT))
+    planned = Curve(subject, subject.before(), 10_000, (found,)).planned(found)
+    assert planned is not None
+    assert planned.replayed()[1].cost == found.cost
