@@ -62,7 +62,7 @@ def answer_whole(asked: WholeQuestion) -> WholeAnswer:
     searching = working.share(1 - PROVING_SHARE) if asked.proving else working
     found = ask(cut.subject, cut.question, searching, asked.memory, known)
     found = replace(found, limits=limits)
-    if asked.offers:
+    if asked.offers and not limits.clock.stopped():
         found = offered(found, working, asked.memory)
     known.found = found
     if not asked.proving:

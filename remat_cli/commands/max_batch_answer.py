@@ -34,10 +34,11 @@ def largest(model: Path, given: Mapping[str, Any]) -> None:
     asked, step = _asked(given), _step(given)
     asked.check()
     clock = options.clock_of(given)
+    said: dict[str, Any] | None = {} if given["as_json"] else None
     with (
         listening() as interrupts,
         Line(given["quiet"]) as line,
-        Deadline(clock.unless(interrupts), lambda halted: options.tell_no_plan(halted, given["as_json"])) as deadline,
+        Deadline(clock.unless(interrupts), lambda halted: options.tell_no_plan(halted, clock, said)) as deadline,
     ):
         steps = scale_step(model, step, lambda timing: line.say(f"measuring {timing.what[:60]}"))
         found = _found(model, steps, asked, given, deadline, line)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from solvers.clock import Clock
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+BUSY_SHARE = 0.5  # of the time on the wall that had a processor: below it, the machine is said to be busy
 
 
 class _Parsed(click.ParamType[Any]):
@@ -353,13 +355,17 @@ def say_object(said: Mapping[str, Any], error: RematError | None = None) -> None
     ANSWER.say(json.dumps(error_in(said, error)))
 
 
-def tell_no_plan(halted: bool, as_json: bool = False) -> RematError:
-    """The last words of a command that ended before it had anything to say, and the error that it ends in."""
+def tell_no_plan(halted: bool, clock: Clock, said: Mapping[str, Any] | None = None) -> RematError:
+    """The last words of a command that ended before there was a plan, and the error that it ends in. `said`: what JSON
+    has besides, if that is asked for."""
     from remat_cli.actions.interrupts import Halted
 
-    late = "no plan was found within the time limit; give more time with --time-limit"
-    error = Halted() if halted else NoPlan(late)
-    if as_json:
-        say_object({}, error)
+    words = "no plan was found within the time limit; give more time with --time-limit"
+    had, passed = time.process_time(), clock.elapsed()
+    if had < BUSY_SHARE * passed:
+        words += f" (this machine is busy: of {passed:.1f} s the command had {had:.1f} on a processor)"
+    error = Halted("interrupted before there was a plan") if halted else NoPlan(words)
+    if said is not None:
+        say_object(said, error)
     click.echo(f"remat: {error}", err=True)
     return error

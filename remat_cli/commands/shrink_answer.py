@@ -77,7 +77,7 @@ def _last_words(work: Shrinking, given: Mapping[str, Any], halted: bool) -> Rema
     """Time is up, or the user has had enough: what there is by then stays."""
     if work.found.choice is None:
         shutil.rmtree(work.folder, ignore_errors=True)
-        return options.tell_no_plan(halted, given["as_json"])
+        return options.tell_no_plan(halted, work.clock, {} if given["as_json"] else None)
     work.found.stopped = True
     found = work.finish()
     shutil.rmtree(work.folder, ignore_errors=True)

@@ -5,7 +5,6 @@ Invariant: a plan file on disk is always legal and whole; while a solver still s
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
@@ -14,14 +13,12 @@ from typing import Any
 
 import click
 
-from remat_cli.actions.interrupts import Deadline, Halted, listening
+from remat_cli.actions.interrupts import Deadline, listening
 from remat_cli.commands import methods, options
 from remat_cli.commands.helping import MethodOption
-from remat_cli.errors import NoPlan, RematError
+from remat_cli.errors import RematError
 from solvers.clock import Clock
 from solvers.registry import DEFAULT
-
-BUSY_SHARE = 0.5  # of the time on the wall that had a processor: below it, the machine is said to be busy
 
 
 @click.command(cls=options.GroupedCommand)
@@ -80,7 +77,7 @@ def command(model: Path | None, **parsed: Any) -> None:
     clock = options.clock_of(given)
     deadline = None  # each method has all the time
     if given["method"] != methods.ALL:
-        deadline = Deadline(clock, lambda halted: tell_nothing_yet(given, clock, halted), searching=False)
+        deadline = Deadline(clock, lambda halted: _tell_nothing_yet(given, clock, halted), searching=False)
     with deadline or nullcontext():
         asked = solve_answer.asked_of(model, given, clock)
         with listening() as interrupts:
@@ -105,17 +102,7 @@ def settled(parsed: Mapping[str, Any]) -> dict[str, Any]:
     return {**given, "method": method, "own": own}
 
 
-def tell_nothing_yet(given: Mapping[str, Any], clock: Clock, halted: bool) -> RematError:
-    """The last words of a command that ended before there was a plan."""
-    stopped, words = "interrupt", "interrupted before there was a plan"
-    if not halted:
-        stopped, words = "time", "no plan was found within the time limit; give more time with --time-limit"
-        had, passed = time.process_time(), clock.elapsed()
-        if had < BUSY_SHARE * passed:
-            words += f" (this machine is busy: of {passed:.1f} s the command had {had:.1f} on a processor)"
-    error = Halted(words) if halted else NoPlan(words)
-    if given["as_json"]:
-        said = {"status": "unknown", "method": given["method"], "plan": None, "stopped": stopped}
-        options.say_object(said, error)
-    click.echo(f"remat: {error}", err=True)
-    return error
+def _tell_nothing_yet(given: Mapping[str, Any], clock: Clock, halted: bool) -> RematError:
+    stopped = "interrupt" if halted else "time"
+    said = {"status": "unknown", "method": given["method"], "plan": None, "stopped": stopped}
+    return options.tell_no_plan(halted, clock, said if given["as_json"] else None)

@@ -29,6 +29,7 @@ from remat_cli.saying import curves
 from remat_cli.saying.pictures.canvas import check_picture
 from remat_cli.saying.pictures.curve import draw_curve
 from remat_cli.saying.progress import Line, bar
+from solvers.clock import Clock
 from solvers.problem import Limits, Status
 
 
@@ -40,7 +41,7 @@ def sweep(model: Path | None, given: Mapping[str, Any]) -> None:
     _check_places(model, given["plot"], given["output"])
     with listening() as interrupts:
         clock = options.clock_of(given).unless(interrupts)
-        with Deadline(clock, lambda halted: options.tell_no_plan(halted, given["form"] == "json")) as deadline:
+        with Deadline(clock, lambda halted: _tell_nothing(given, clock, halted)) as deadline:
             curve = _swept(model, asked, given, deadline)
             deadline.met()
             if given["measure"]:
@@ -63,7 +64,7 @@ def _swept(model: Path | None, asked: SweepQuestion, given: Mapping[str, Any], d
             memory,
             lambda at: line.say(bar(at.done / at.total, at.left, f"{at.done} of {at.total}: {at.what}")),
         )
-        deadline.last_words = lambda halted: _so_far(going.curve(), given, halted)
+        deadline.last_words = lambda halted: _so_far(going.curve(), given, deadline.clock, halted)
         return going.run()
 
 
@@ -78,11 +79,14 @@ def _check_places(model: Path | None, plot: Path | None, output: Path | None) ->
         raise BadInput(f"{output} is a file: name a folder for the plans, or FILE.json for what --json prints")
 
 
-def _so_far(curve: Curve, given: Mapping[str, Any], halted: bool) -> RematError | None:
+def _tell_nothing(given: Mapping[str, Any], clock: Clock, halted: bool) -> RematError:
+    return options.tell_no_plan(halted, clock, {} if given["form"] == "json" else None)
+
+
+def _so_far(curve: Curve, given: Mapping[str, Any], clock: Clock, halted: bool) -> RematError | None:
     """What to say when the time is up in the middle of something."""
-    if not any(point.found for point in curve.points):
-        return options.tell_no_plan(halted, given["form"] == "json")
-    return _tell(curve, given, halted)
+    found = any(point.found for point in curve.points)
+    return _tell(curve, given, halted) if found else _tell_nothing(given, clock, halted)
 
 
 def _tell(curve: Curve, given: Mapping[str, Any], halted: bool) -> RematError | None:

@@ -25,7 +25,7 @@ def cheapest(request: PlanRequest) -> Policy:
     The graph that a session runs is planned first. Where that has no plan, the file's own ops may have one: what the
     rewriting adds keeps default options from folding and packing constants. So only both searches prove that there is
     no plan. Where optimizers might break updates in place loose, both copies of the state are held. Where nothing
-    else is found or at hand, the leanest plan is tried.
+    else is found or at hand, the leanest plan is tried, unless nobody waits for it.
     """
     if request.at_hand is not None:
         return (yield from searched(request))
@@ -34,7 +34,7 @@ def cheapest(request: PlanRequest) -> Policy:
     if not found.found:
         if found.status is Status.INFEASIBLE:
             request.so_far.keep(found)  # the time may end during what follows
-        if request.may_walk:
+        if request.may_walk and not request.given_up:
             found = yield from last_resort(request, found)
     return replace(found, limits=request.limits)
 

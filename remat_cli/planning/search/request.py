@@ -120,6 +120,11 @@ class PlanRequest:
         return self.time.late
 
     @property
+    def given_up(self) -> bool:
+        """Whether somebody had enough before any order was known, so that there is nothing to make a plan of."""
+        return self.limits.clock.stopped() and self.so_far.order is None
+
+    @property
     def may_walk(self) -> bool:
         """Whether a plan by any method may answer. The papers' methods answer with their own plans, or not at all."""
         return self.method in METHODS and METHODS[self.method].may_reorder
