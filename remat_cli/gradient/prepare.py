@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import onnx
-from onnx import inliner
 
 from remat_cli.errors import BadInput, meant
 from remat_cli.gradient.autocast import BFLOAT16_OPSET, FLOAT, Autocast
@@ -20,10 +20,13 @@ from remat_cli.gradient.tape import Tape
 from remat_cli.gradient.tensor import Tensor
 from remat_cli.gradient.trace import Tracer
 from remat_cli.gradient.upgrade import LEAST_OPSET
+from remat_cli.onnx_graph.functions import inline_local
 from remat_cli.onnx_graph.opsets import opset_of, upgrade
 from remat_cli.onnx_graph.stored import array_of
 from remat_cli.onnx_graph.unique import find_name_fault
 from remat_cli.onnx_graph.walk import leading_to
+
+MODEL = Path("the model")  # as errors call it
 
 
 @dataclass(slots=True)
@@ -117,7 +120,7 @@ def _modernize(
     notes = [*settle_parameters(model, nodes, choice), *find_lost_modes(nodes, choice)]
     train_batch_norms(model.graph, modes.train and not modes.freeze_bn)
     opset = opset_of(model)
-    model = inliner.inline_local_functions(upgrade(model)) if model.functions else upgrade(model)
+    model = inline_local(upgrade(model), MODEL) if model.functions else upgrade(model)
     nodes = _leading_to(model.graph, wanted)
     return model, nodes, [*notes, *train_dropouts(model, nodes, opset, modes.train)]
 

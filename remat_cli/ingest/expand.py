@@ -8,7 +8,7 @@ that, nodes get the defaults that they leave out, which tools such as onnx's own
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from copy import deepcopy
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from onnx import helper
 from remat_cli.errors import BadInput
 from remat_cli.ingest.without_sequences import write_out
 from remat_cli.model.semantics import EXPANDED, needs_training_build
-from remat_cli.onnx_graph.functions import FunctionKey, refuse_endless
+from remat_cli.onnx_graph.functions import inline_local, with_types
 from remat_cli.onnx_graph.opsets import opset_of
 from remat_cli.onnx_graph.walk import nodes_within
 
@@ -27,7 +27,7 @@ from remat_cli.onnx_graph.walk import nodes_within
 def expand(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
     """The model with its functions replaced; the same object where there is nothing to replace."""
     if model.functions:
-        model = _inline_local(model, path)
+        model = inline_local(model, path)
     model = write_out(model)
     if any(needs_training_build(node) for node in model.graph.node):
         return model
@@ -44,7 +44,7 @@ def _with_casts(model: onnx.ModelProto) -> onnx.ModelProto:
     """The model with a Cast for each CastLike whose type is known; onnx's inliner does not find all of them."""
     if not any(node.op_type == "CastLike" for node in model.graph.node):
         return model
-    typed = _with_types(model).graph
+    typed = with_types(model).graph
     kinds = {value.name: value.type.tensor_type.elem_type for value in (*typed.input, *typed.output, *typed.value_info)}
     made = deepcopy(model)
     for node in made.graph.node:
@@ -60,7 +60,7 @@ def _inline_standard(model: onnx.ModelProto, ops: list[tuple[str, str]], path: P
     opset = next(entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx"))
     give_schema_defaults((node for node in model.graph.node if _is_expanded(node)), opset)
     try:
-        inlined = onnx.inliner.inline_selected_functions(_with_types(model), ops, inline_schema_functions=True)
+        inlined = onnx.inliner.inline_selected_functions(with_types(model), ops, inline_schema_functions=True)
     except (RuntimeError, ValueError, onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
         kinds = ", ".join(kind for _, kind in ops)
         raise BadInput(f"{path}: {kinds} cannot be written out: {' '.join(str(error).split())}") from error
@@ -69,72 +69,12 @@ def _inline_standard(model: onnx.ModelProto, ops: list[tuple[str, str]], path: P
     return inlined
 
 
-def _with_types(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with the type of every value that functions may read, weights included, because the inliner needs
-    them."""
-    typed = onnx.shape_inference.infer_shapes(model)
-    known = {value.name for value in typed.graph.value_info}
-    for tensor in typed.graph.initializer:
-        if tensor.name not in known:
-            typed.graph.value_info.append(helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims))
-    return typed
-
-
 def _is_expanded(node: onnx.NodeProto) -> bool:
     return node.domain in ("", "ai.onnx") and node.op_type in EXPANDED
 
 
 def _count(model: onnx.ModelProto) -> int:
     return sum(1 for node in model.graph.node if _is_expanded(node))
-
-
-def _inline_local(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
-    """Functions written against other opset versions are converted as they are inlined."""
-    refuse_endless(model, path)
-    if unsaid := give_defaults(model):
-        raise BadInput(
-            f"{path}: a function hands on its attribute {unsaid!r}, which a call does not give: give it there"
-        )
-    try:
-        inlined = onnx.inliner.inline_local_functions(model)
-        if _calls(inlined):
-            inlined = onnx.inliner.inline_local_functions(_with_types(model), convert_version=True)
-            del inlined.graph.value_info[:]
-            inlined.graph.value_info.extend(model.graph.value_info)
-    except (RuntimeError, ValueError, onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
-        raise BadInput(
-            f"{path}: its model-local functions cannot be inlined: {' '.join(str(error).split())}"
-        ) from error
-    if left := _calls(inlined):
-        raise BadInput(f"{path}: function {left[0]!r} cannot be inlined; export the model without it")
-    del inlined.functions[:]
-    return inlined
-
-
-def _calls(model: onnx.ModelProto) -> list[str]:
-    functions = {(function.domain, function.name) for function in model.functions}
-    return [node.op_type for node in model.graph.node if (node.domain, node.op_type) in functions]
-
-
-def give_defaults(model: onnx.ModelProto) -> str | None:
-    """Complete all calls. The result names an attribute that cannot be completed, because a body hands it on and a
-    caller may leave it out."""
-    bodies = (model.graph.node, *(function.node for function in model.functions))
-    calls: dict[FunctionKey, list[onnx.NodeProto]] = {}
-    for body in bodies:
-        for node in nodes_within(body):
-            calls.setdefault((node.domain, node.op_type, node.overload), []).append(node)
-    for function in model.functions:
-        for call in calls.get(_key(function), ()):
-            given = {attribute.name for attribute in call.attribute}
-            call.attribute.extend(one for one in function.attribute_proto if one.name not in given)
-    defaults = {_key(function): {one.name for one in function.attribute_proto} for function in model.functions}
-    for function in model.functions:
-        handed = set(_attributes_handed_on(function, defaults))
-        for call in calls.get(_key(function), ()):
-            if missing := handed - {attribute.name for attribute in call.attribute}:
-                return min(missing)
-    return None
 
 
 def give_misread_defaults(model: onnx.ModelProto) -> None:
@@ -155,14 +95,3 @@ def give_schema_defaults(nodes: Iterable[onnx.NodeProto], opset: int) -> None:
             given = {attribute.name for attribute in node.attribute}
             defaults = (one.default_value for name, one in known.items() if name not in given)
             node.attribute.extend(one for one in defaults if one.type != onnx.AttributeProto.UNDEFINED)
-
-
-def _attributes_handed_on(function: onnx.FunctionProto, defaults: dict[FunctionKey, set[str]]) -> Iterator[str]:
-    """Attributes of the function's own that its body hands to calls which have another default for them."""
-    for node in nodes_within(function.node):
-        known = defaults.get((node.domain, node.op_type, node.overload), set())
-        yield from (one.ref_attr_name for one in node.attribute if one.ref_attr_name and one.name in known)
-
-
-def _key(function: onnx.FunctionProto) -> FunctionKey:
-    return function.domain, function.name, function.overload

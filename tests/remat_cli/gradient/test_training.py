@@ -541,3 +541,25 @@ def test_what_is_picked_often_gets_the_whole_sum_on_several_threads() -> None:
     for _ in range(5):
         (found,) = session.run(["words_grad"], {"words": words, "places": places, "weights": weights})
         np.testing.assert_allclose(found, exact, atol=1e-2)
+
+
+def test_what_a_call_of_a_function_leaves_out_is_what_the_function_says() -> None:
+    """Its default was lost as it was written out, so that the loss was another function's, without a word."""
+    body = helper.make_node("LeakyRelu", ["x"], ["y"])
+    body.attribute.add(name="alpha", ref_attr_name="slope", type=onnx.AttributeProto.FLOAT)
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("own", 1)]
+    slope = [helper.make_attribute("slope", 0.5)]
+    function = helper.make_function("own", "Act", ["x"], ["y"], [body], opsets[:1], attribute_protos=slope)
+    nodes = [
+        helper.make_node("Mul", ["x", "w"], ["h"]),
+        helper.make_node("Act", ["h"], ["z"], domain="own"),
+        helper.make_node("ReduceSum", ["z"], ["loss"], keepdims=0),
+    ]
+    given = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])
+    loss = helper.make_tensor_value_info("loss", TensorProto.FLOAT, [])
+    graph = helper.make_graph(nodes, "g", [given], [loss], [onnx.numpy_helper.from_array(np.ones(2, np.float32), "w")])
+    forward = helper.make_model(graph, functions=[function], opset_imports=opsets, ir_version=9)
+    feed = {"x": np.array([1, -2], np.float32), "w": np.ones(2, np.float32)}
+    found = run(training_graph(forward, Options()), feed)
+    assert found["loss"] == 1 - 2 * 0.5
+    np.testing.assert_array_equal(found["w_grad"], [1, -2 * 0.5])
