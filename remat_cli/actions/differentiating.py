@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from math import prod
-from pathlib import Path
 
 import onnx
 
@@ -13,11 +11,10 @@ from remat_cli.gradient.autocast import PRECISIONS
 from remat_cli.gradient.parameters import Parameter
 from remat_cli.gradient.training import Options, training_graph
 from remat_cli.model.step_parts import parts_of
-from remat_cli.onnx_graph.load import load_with_tensors
 
 
-def differentiate(model: Path | onnx.ModelProto, options: Options) -> onnx.ModelProto:
-    """The training graph; a model in memory is left as it is."""
+def differentiate(model: onnx.ModelProto, options: Options) -> onnx.ModelProto:
+    """The training graph of a model as `load_with_tensors` gives it, which is changed."""
     options.recipe.check()
     if options.accumulate and options.recipe.name != "none":
         raise Usage(
@@ -25,10 +22,7 @@ def differentiate(model: Path | onnx.ModelProto, options: Options) -> onnx.Model
         )
     if not isinstance(options.precision, str) or options.precision not in PRECISIONS:
         raise Usage(f"there is no precision '{options.precision}'; there are {', '.join(PRECISIONS)}")
-    if isinstance(model, Path):
-        return training_graph(load_with_tensors(model), options)
-    copy = deepcopy(model)
-    return training_graph(copy, options)
+    return training_graph(model, options)
 
 
 def parameters_of(training: onnx.ModelProto) -> list[Parameter]:

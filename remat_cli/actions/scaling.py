@@ -139,9 +139,8 @@ class Sizes:
         dims = {**self.step.dims, self.dim: size}
         if not self.forward:
             return self.model, dims
-        proto = load_with_tensors(self.model) if isinstance(self.model, Path) else self.model
         binding = replace(self.step.options.binding, dims=dims)
-        return differentiate(proto, replace(self.step.options, binding=binding)), {}
+        return differentiate(load_with_tensors(self.model), replace(self.step.options, binding=binding)), {}
 
     def _subject(self, size: int) -> Subject:
         model, dims = self._training(size)

@@ -28,11 +28,10 @@ from profiles.survey import Ops
 from profiles.totals import Totals
 from profiles.whole import SHARE, WHOLE_SECONDS, Times, Whole, WholeGraph, untaxed
 from remat_cli.errors import BadInput, Usage
-from remat_cli.ingest import IN_MEMORY
 from remat_cli.model.graph import Graph
 from remat_cli.model.problem_of import problem_of
 from remat_cli.model.signatures import feeds_of
-from remat_cli.onnx_graph.load import load
+from remat_cli.onnx_graph.load import IN_MEMORY, load
 from remat_cli.saying.tables import table
 from remat_cli.units import show_bytes, show_change, show_time
 from solvers.clock import Clock

@@ -25,6 +25,7 @@ from remat_cli.errors import Usage
 from remat_cli.gradient.parameters import Choice
 from remat_cli.gradient.prepare import Binding
 from remat_cli.gradient.training import Options
+from remat_cli.onnx_graph.load import load_with_tensors
 
 
 def grad(
@@ -73,7 +74,7 @@ def grad(
         train = remat.grad("forward.onnx", loss="cross-entropy", optimizer="adamw", weight_decay=0.1)
     """
     check_keywords(settings, grad, OptimizerSettings)
-    given = model_of(model)
+    given = load_with_tensors(model_of(model))
     check_module(params, given)
     options = Options(
         loss=None if loss is None else word(loss, "loss"),
@@ -93,8 +94,9 @@ def grad(
         precision=word(precision, "precision"),
         accumulate=switch(accumulate, "accumulate"),
     )
+    lost = list(lost_modes(params, given))
     training = differentiate(given, options)
-    warn([*lost_modes(params, given), *notes_of(training)])
+    warn([*lost, *notes_of(training)])
     return training
 
 

@@ -6,21 +6,19 @@ Invariant: what is asked of the module is its attributes alone; PyTorch is not i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import onnx
 
 from remat_cli.errors import BadInput
 from remat_cli.gradient.exported import first_of
-from remat_cli.onnx_graph.load import load_with_tensors
 from remat_cli.onnx_graph.walk import nodes_within
 
 DRAWS = frozenset(("Dropout", "Bernoulli", "RandomUniform", "RandomUniformLike", "RandomNormal", "RandomNormalLike"))
 RECURRENT = ("RNN", "LSTM", "GRU")
 
 
-def lost_modes(module: Any, model: Path | onnx.ModelProto) -> Iterator[str]:
+def lost_modes(module: Any, model: onnx.ModelProto) -> Iterator[str]:
     """Notes where the module drops in more places than the file draws anything, or averages statistics as no file
     says."""
     if not hasattr(module, "named_modules"):
@@ -44,12 +42,11 @@ def lost_modes(module: Any, model: Path | onnx.ModelProto) -> Iterator[str]:
         )
 
 
-def check_module(module: Any, model: Path | onnx.ModelProto) -> None:
+def check_module(module: Any, model: onnx.ModelProto) -> None:
     """Refuse a module whose parameters have other sizes in the model: it is another's, whatever names they share."""
     if not hasattr(module, "named_parameters"):
         return
-    loaded = load_with_tensors(model) if isinstance(model, Path) else model
-    stored = {tensor.name: list(tensor.dims) for tensor in loaded.graph.initializer}
+    stored = {tensor.name: list(tensor.dims) for tensor in model.graph.initializer}
     for name, value in module.named_parameters(remove_duplicate=False):
         shape = getattr(value, "shape", None)
         if shape is not None and name in stored and sorted(stored[name]) != sorted(shape):
@@ -59,9 +56,8 @@ def check_module(module: Any, model: Path | onnx.ModelProto) -> None:
             )
 
 
-def _draws_in(model: Path | onnx.ModelProto) -> int:
-    loaded = load_with_tensors(model) if isinstance(model, Path) else model
-    nodes = [*loaded.graph.node, *(node for function in loaded.functions for node in function.node)]
+def _draws_in(model: onnx.ModelProto) -> int:
+    nodes = [*model.graph.node, *(node for function in model.functions for node in function.node)]
     return sum(node.op_type in DRAWS for node in nodes_within(nodes))
 
 

@@ -126,7 +126,7 @@ class _Opened:
 @contextmanager
 def _opened(given: Planned | Path | onnx.ModelProto) -> Iterator[_Opened]:
     if not isinstance(given, Planned) and not _is_plan(given):
-        model = given if isinstance(given, onnx.ModelProto) else load_with_tensors(given)
+        model = load_with_tensors(given)
         folder = given.resolve().parent if isinstance(given, Path) else Path()
         yield _Opened(model, partial(_of_model, model, folder))
         return
@@ -196,8 +196,8 @@ def _loaded(given: Plan | Model) -> Planned | Path | onnx.ModelProto:
     return path_of(given, "a plan or a training graph")
 
 
-def _is_plan(path: Path | onnx.ModelProto) -> TypeGuard[Path]:
-    return isinstance(path, Path) and path.suffix == ".json"
+def _is_plan(given: Path | onnx.ModelProto) -> TypeGuard[Path]:
+    return isinstance(given, Path) and given.suffix == ".json"
 
 
 def _updates_itself(model: onnx.ModelProto) -> bool:
@@ -207,11 +207,9 @@ def _updates_itself(model: onnx.ModelProto) -> bool:
 
 def _model_of(given: Planned | Path | onnx.ModelProto) -> onnx.ModelProto:
     """The training graph; a plan's may be rewritten, but not in what goes in and comes out."""
-    if isinstance(given, onnx.ModelProto):
-        return given
-    if isinstance(given, Path) and not _is_plan(given):
-        return load_with_tensors(given)
-    return graph_of(plan_of(given)).model
+    if isinstance(given, Planned) or _is_plan(given):
+        return graph_of(plan_of(given)).model
+    return load_with_tensors(given)
 
 
 def _values(forward: Values) -> Mapping[str, Any]:

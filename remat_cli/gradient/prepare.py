@@ -20,11 +20,12 @@ from remat_cli.gradient.tape import Tape
 from remat_cli.gradient.tensor import Tensor
 from remat_cli.gradient.trace import Tracer
 from remat_cli.gradient.upgrade import LEAST_OPSET
+from remat_cli.onnx_graph.dims import bind, refuse_unused
 from remat_cli.onnx_graph.functions import inline_local
+from remat_cli.onnx_graph.names import sort_nodes
 from remat_cli.onnx_graph.opsets import opset_of, upgrade
 from remat_cli.onnx_graph.stored import array_of
-from remat_cli.onnx_graph.unique import find_name_fault
-from remat_cli.onnx_graph.walk import leading_to
+from remat_cli.onnx_graph.walk import captures, leading_to
 
 MODEL = Path("the model")  # as errors call it
 
@@ -89,9 +90,10 @@ def prepare(
     trained = choose_parameters(model, nodes, choice)
     autocast = Autocast(tape, narrow) if narrow != FLOAT else None
     forward = Forward(tape, tape.integers(0), notes=notes)
-    read = {name for node in nodes for name in node.input} | {*wanted}
+    read = {name for node in nodes for name in (*node.input, *captures(node))} | {*wanted}
+    _bind(model, binding, read, trained)
     known = _store_rest(model.graph, tape, trained, autocast)
-    known |= _declare_inputs(model.graph, binding, read, trained, forward, autocast)
+    known |= _declare_inputs(model.graph, trained, forward, autocast)
     for stored in model.graph.initializer:
         if stored.name in trained:
             kind = autocast.kept(stored.data_type) if autocast else stored.data_type
@@ -114,8 +116,7 @@ def _modernize(
 ) -> tuple[onnx.ModelProto, list[onnx.NodeProto], list[str]]:
     """The model at an opset that gradients can be written in, with its ops in their modes; the nodes that lead to the
     wanted outputs; and notes."""
-    if fault := find_name_fault(model.graph):
-        raise BadInput(fault)
+    sort_nodes(model.graph, MODEL)
     nodes = _leading_to(model.graph, wanted)
     notes = [*settle_parameters(model, nodes, choice), *find_lost_modes(nodes, choice)]
     train_batch_norms(model.graph, modes.train and not modes.freeze_bn)
@@ -129,6 +130,8 @@ def _store_rest(
     graph: onnx.GraphProto, tape: Tape, trained: Collection[str], autocast: Autocast | None
 ) -> dict[str, Tensor]:
     """Put the stored tensors that are not trained on the tape."""
+    if graph.sparse_initializer:
+        raise BadInput(f"'{graph.sparse_initializer[0].values.name}' is stored as a sparse tensor; export it as it is")
     known = {}
     for stored in graph.initializer:
         if stored.name not in trained:
@@ -169,87 +172,47 @@ def _take_over(tracer: Tracer, node: onnx.NodeProto, forward: Forward) -> None:
         tracer.autocast.weak.add(name)
 
 
-def _declare_inputs(
-    graph: onnx.GraphProto,
-    binding: Binding,
-    read: set[str],
-    chosen: set[str],
-    forward: Forward,
-    autocast: Autocast | None,
-) -> dict[str, Tensor]:
-    """Put the inputs that are read on the tape, by their names."""
-    declared: dict[str, Tensor] = {}
-    stored = {initializer.name for initializer in graph.initializer}
+def _bind(model: onnx.ModelProto, binding: Binding, read: Collection[str], chosen: Collection[str]) -> None:
+    """Give a size to each dimension of the inputs that are read; the others are left out."""
+    stored = {initializer.name for initializer in model.graph.initializer}
+    inputs = [value for value in model.graph.input if value.name in read and value.name not in stored]
+    if unknown := set(binding.shapes) - {value.name for value in inputs}:
+        raise BadInput(f"--shape {min(unknown)}: the model reads no input of that name")
+    del model.graph.input[:]
+    model.graph.input.extend(inputs)
+    data = [value.type.tensor_type.shape for value in model.graph.input if value.name not in chosen]
+    some = any(_is_dynamic(shape) for shape in data)  # then one of fixed size, such as a mask, does not take --batch
     dims = dict(binding.dims)
-    unknown = set(binding.shapes) - {value.name for value in graph.input}
-    if unknown:
-        raise BadInput(f"--shape {min(unknown)}: the model has no input of that name")
-    symbolic = {dim.dim_param for value in graph.input for dim in value.type.tensor_type.shape.dim if dim.dim_param}
-    unknown = set(dims) - symbolic
-    if unknown:
-        there = ", ".join(sorted(symbolic)) or "none"
-        raise BadInput(f"--dim {min(unknown)}: the inputs have no dimension of that name; they have {there}")
-    if any(_is_dynamic(value) for value in graph.input if value.name not in stored):
-        # an input of fixed size, such as a mask, does not take --batch
-        fixed = {value.name for value in graph.input if not _is_dynamic(value)}
-    else:
-        fixed = set()
+    for value in model.graph.input:
+        shape, wanted = value.type.tensor_type.shape, list(binding.shapes.get(value.name, ()))
+        if wanted and not value.type.tensor_type.HasField("shape"):
+            shape.dim.extend(onnx.TensorShapeProto.Dimension(dim_value=size) for size in wanted)
+        if wanted and len(wanted) != len(shape.dim):
+            raise BadInput(f"--shape {value.name}: the input has {len(shape.dim)} dimensions, not {len(wanted)}")
+        if not wanted and binding.batch and value.name not in chosen and (_is_dynamic(shape) or not some):
+            wanted = [binding.batch]
+        for axis, (dim, size) in enumerate(zip(shape.dim, wanted, strict=False)):
+            place = dim.dim_param or f"{value.name}:{axis}"
+            if dims.setdefault(place, size) != size:
+                raise BadInput(f"dimension {place!r} is {dims[place]} elsewhere, but {size} in input '{value.name}'")
+    refuse_unused(model, dims, {*bind(model, dims, MODEL)}, MODEL)
+
+
+def _is_dynamic(shape: onnx.TensorShapeProto) -> bool:
+    """Whether the size of the first dimension is open."""
+    return bool(shape.dim) and not shape.dim[0].HasField("dim_value")
+
+
+def _declare_inputs(
+    graph: onnx.GraphProto, chosen: Collection[str], forward: Forward, autocast: Autocast | None
+) -> dict[str, Tensor]:
+    """Put the inputs on the tape, by their names."""
+    declared: dict[str, Tensor] = {}
     for value in graph.input:
-        if value.name in stored or value.name not in read:
-            continue
-        if not value.type.HasField("tensor_type"):
-            raise BadInput(f"input '{value.name}' is not a tensor")
-        shape = _bound(value, binding, dims, value.name in chosen or value.name in fixed)
         kind = value.type.tensor_type.elem_type
         if autocast and value.name in chosen:
             kind = autocast.kept(kind)
-        tensor = forward.tape.declare(value.name, kind, shape)
+        tensor = forward.tape.declare(value.name, kind, [dim.dim_value for dim in value.type.tensor_type.shape.dim])
         (forward.parameters if value.name in chosen else forward.inputs)[value.name] = tensor
         declared[value.name] = tensor
     return declared
-
-
-def _is_dynamic(value: onnx.ValueInfoProto) -> bool:
-    """Whether the size of the first dimension is open."""
-    sizes = value.type.tensor_type.shape.dim
-    return bool(sizes) and not sizes[0].HasField("dim_value")
-
-
-def _bound(value: onnx.ValueInfoProto, binding: Binding, dims: dict[str, int], has_no_batch: bool) -> list[int]:
-    """An input's sizes, all of them known."""
-    wanted = binding.shapes.get(value.name)
-    given = value.type.tensor_type.shape.dim
-    if wanted is not None and value.type.tensor_type.HasField("shape") and len(wanted) != len(given):
-        raise BadInput(f"--shape {value.name}: the input has {len(given)} dimensions, not {len(wanted)}")
-    if not value.type.tensor_type.HasField("shape"):
-        if wanted is None:
-            raise BadInput(f"input '{value.name}' has no shape; give it with --shape {value.name}=...")
-        return list(wanted)
-    shape = []
-    for axis, dim in enumerate(given):
-        size = wanted[axis] if wanted is not None else None
-        if size is None and axis == 0 and not has_no_batch:
-            size = binding.batch
-        shape.append(_size(value.name, axis, dim, size, dims))
-    return shape
-
-
-def _size(name: str, axis: int, dim: onnx.TensorShapeProto.Dimension, size: int | None, dims: dict[str, int]) -> int:
-    if dim.HasField("dim_value"):
-        if size is not None and size != dim.dim_value:
-            raise BadInput(
-                f"input '{name}' has the fixed size {dim.dim_value} in dimension {axis}, not {size}; "
-                "export the model with that dimension dynamic"
-            )
-        return int(dim.dim_value)
-    if size is None:
-        size = dims.get(dim.dim_param) if dim.dim_param else None
-    if size is None:
-        known = dim.dim_param or "unnamed"
-        raise BadInput(
-            f"dimension {axis} ({known}) of input '{name}' is not static; "
-            f"bind it with {'--batch N or ' if axis == 0 else ''}--shape {name}=..."
-        )
-    if dim.dim_param and dims.setdefault(dim.dim_param, size) != size:
-        raise BadInput(f"dimension '{dim.dim_param}' is {dims[dim.dim_param]} elsewhere, but {size} in input '{name}'")
-    return size

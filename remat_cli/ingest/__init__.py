@@ -14,20 +14,17 @@ from pathlib import Path
 import onnx
 
 from remat_cli.errors import BadInput
-from remat_cli.ingest.dims import bind, refuse_unused
 from remat_cli.ingest.expand import expand, give_misread_defaults
-from remat_cli.ingest.names import name_nodes, sort_nodes
 from remat_cli.ingest.phases import backward_ops
 from remat_cli.ingest.shapes import UnknownSize, infer
 from remat_cli.limits import TENSOR_BYTES
 from remat_cli.model.graph import Graph, Op, Value
-from remat_cli.onnx_graph.load import content_of, load, parse_model
+from remat_cli.onnx_graph.dims import bind, refuse_unused
+from remat_cli.onnx_graph.load import IN_MEMORY, content_of, load, parse_model
+from remat_cli.onnx_graph.names import name_nodes, sort_nodes
 from remat_cli.onnx_graph.opsets import OWN_OPSET, opset_of, upgrade
 from remat_cli.onnx_graph.stored import leave_beside
 from remat_cli.onnx_graph.walk import captures, names_stored
-
-# the name of such a model in errors; its external tensors lie in the working directory
-IN_MEMORY = Path("the model in memory")
 
 
 def ingest(given: Path | onnx.ModelProto, dims: Mapping[str, int] | None = None) -> Graph:

@@ -15,12 +15,12 @@ from google.protobuf.message import DecodeError, EncodeError
 
 from remat_cli.errors import BadInput
 from remat_cli.limits import MODEL_BYTES
-from remat_cli.onnx_graph.functions import refuse_endless
 from remat_cli.onnx_graph.stored import check_beside, is_beside, leave_beside, tensors
 from remat_cli.onnx_graph.walk import nodes_within, subgraphs
 from remat_cli.reading import read_whole
 
 UNUSED_OPSET = 18  # of a model that has no op of the standard domain, and says so by naming none
+IN_MEMORY = Path("the model in memory")  # as errors call it; its external tensors lie in the working directory
 TYPES = set(onnx.TensorProto.DataType.values()) - {onnx.TensorProto.UNDEFINED}
 
 
@@ -40,11 +40,13 @@ def content_of(model: onnx.ModelProto) -> bytes:
         raise BadInput("the model in memory is too large for ONNX (2 GiB); save its weights apart") from error
 
 
-def load_with_tensors(path: Path) -> onnx.ModelProto:
-    """The model, of any opset, ready to be changed: `array_of` finds what it stores, in the file or beside it."""
-    model, _ = load(path)
-    refuse_endless(model, path)
-    leave_beside(model, path)
+def load_with_tensors(given: Path | onnx.ModelProto) -> onnx.ModelProto:
+    """The model, of any opset, ready to be changed: `array_of` finds what it stores, in the file or beside it. One in
+    memory is read as one in a file, and left as it is."""
+    if not isinstance(given, Path):
+        return parse_model(content_of(given), IN_MEMORY)
+    model, _ = load(given)
+    leave_beside(model, given)
     return model
 
 

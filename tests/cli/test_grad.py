@@ -63,7 +63,7 @@ def test_the_same_input_gives_the_same_bytes(command: Command) -> None:
 @pytest.mark.parametrize(
     ("given", "code", "words"),
     [
-        (["net.onnx"], 3, "bind it with --batch N or --shape x=..."),
+        (["net.onnx"], 3, "pass --dim batch=N"),
         (["net.onnx", "--batch", 4, "--loss", "hinge"], 3, "computes no 'hinge'"),
         (["net.onnx", "--shape", "x=4,two"], 2, "gives no shape"),
         (["missing.onnx"], 3, "cannot read missing.onnx"),

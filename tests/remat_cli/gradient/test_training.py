@@ -12,7 +12,8 @@ import pytest
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
-from remat_cli.errors import BadInput
+import remat_cli as remat
+from remat_cli.errors import BadInput, Usage
 from remat_cli.gradient.optimizers import Hyper, Recipe
 from remat_cli.gradient.parameters import Choice
 from remat_cli.gradient.prepare import Binding
@@ -307,9 +308,9 @@ def test_symbolic_dimensions_are_bound_or_refused() -> None:
     assert [d.dim_value for d in training.graph.input[1].type.tensor_type.shape.dim] == [2]
     same = training_graph(perceptron("batch"), Options(binding=Binding(shapes={"x": [2, 3]})))
     assert same.graph.node == training.graph.node
-    with pytest.raises(BadInput, match=r"dimension 0 .batch. of input 'x' is not static"):
+    with pytest.raises(BadInput, match=r"dimension 0 .batch. of input 'x' has no size; pass --dim batch=N"):
         training_graph(perceptron("batch"), Options())
-    with pytest.raises(BadInput, match="fixed size 4 in dimension 0"):
+    with pytest.raises(Usage, match="dimension 0 of input 'x' is fixed at 4"):
         training_graph(perceptron(4), Options(binding=Binding(batch=2)))
     masked = perceptron("batch")
     masked.graph.input.append(helper.make_tensor_value_info("mask", TensorProto.FLOAT, [4]))
@@ -563,3 +564,15 @@ def test_what_a_call_of_a_function_leaves_out_is_what_the_function_says() -> Non
     found = run(training_graph(forward, Options()), feed)
     assert found["loss"] == 1 - 2 * 0.5
     np.testing.assert_array_equal(found["w_grad"], [1, -2 * 0.5])
+
+
+def test_models_are_read_as_everywhere_else() -> None:
+    """In whatever order nodes stand, in memory too; sizes are given by names of dimensions, or by their places."""
+    sorted_one, mixed = perceptron(), perceptron(-1)  # as some exporters write an open dimension
+    nodes = [*mixed.graph.node][::-1]
+    del mixed.graph.node[:]
+    mixed.graph.node.extend(nodes)
+    for sizes in ({"batch": 4}, {"dims": {"x:0": 4}}, {"shapes": {"x": (4, 3)}}):
+        assert remat.grad(mixed, **sizes).graph == remat.grad(sorted_one).graph
+    with pytest.raises(Usage, match="there is no dimension 'y'"):
+        remat.grad(mixed, batch=4, dims={"y": 2})

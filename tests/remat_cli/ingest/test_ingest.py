@@ -12,8 +12,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from remat_cli.errors import BadInput
 from remat_cli.ingest import graph_of, ingest
-from remat_cli.ingest.dims import refuse_unused
 from remat_cli.model.problem_of import problem_of
+from remat_cli.onnx_graph.dims import refuse_unused
 from solvers.faults import faults
 from solvers.schedule import baseline
 from tests.remat_cli.ingest.models import model, node, save, value

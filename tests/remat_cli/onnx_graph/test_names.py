@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidGraph
 
-from remat_cli.onnx_graph.unique import find_name_fault
+from remat_cli.onnx_graph.names import find_name_fault
 
 RELU = helper.make_node("Relu", ["m"], ["y"])
 PRODUCT = helper.make_node("MatMul", ["x", "w"], ["m"])

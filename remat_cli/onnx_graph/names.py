@@ -1,20 +1,23 @@
 """Names and order: every node gets a unique name and stands after all that it reads.
 
 Invariant: nodes that have a name of their own keep it, a sorted graph keeps its order, and the same file always gives
-the same names. Constant nodes come first: a runtime turns them into weights, so they take no part in any plan.
+the same names. Constant nodes come first: a runtime turns them into weights, so they take no part in any plan. What
+ONNX Runtime loads has no value that is made twice; a weight may be listed as an input, two branches may use the same
+names, and a branch may store a weight under a name from outside.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from itertools import count
 from pathlib import Path
 
 import onnx
 
 from remat_cli.errors import BadInput
-from remat_cli.onnx_graph.unique import find_name_fault, name_of
-from remat_cli.onnx_graph.walk import by_rank, captures, names_stored
+from remat_cli.onnx_graph.walk import by_rank, captures, names_stored, subgraphs
+
+GIVEN = "an input or a weight"
 
 
 def name_nodes(graph: onnx.GraphProto) -> None:
@@ -105,3 +108,34 @@ def _cycle(nodes: list[onnx.NodeProto], needs: list[set[int]], sorted_ones: set[
     ring = [*trail[trail.index(index) :], index][::-1]
     shown = [name_of(nodes[i]) for i in ring]
     return " -> ".join(shown if len(shown) <= 8 else [*shown[:4], "...", *shown[-3:]])
+
+
+def find_name_fault(graph: onnx.GraphProto, outside: tuple[Container[str], ...] = ()) -> str:
+    """Which value an op makes under a name that is taken, here or in the graphs around (`outside`), and what to do;
+    empty if there is none."""
+    stored = names_stored(graph)
+    makers = dict.fromkeys((*(value.name for value in graph.input), *stored), GIVEN)
+    for node in graph.node:
+        for name in filter(None, node.output):
+            if name in makers or any(name in names for names in outside):
+                return _fault(name, makers.get(name, "the graph around"), node)
+            makers[name] = name_of(node)
+    inside = (makers, *outside)
+    faults = (find_name_fault(part, inside) for node in graph.node for part in subgraphs(node))
+    return next(filter(None, faults), "")
+
+
+def name_of(node: onnx.NodeProto) -> str:
+    """The node as errors call it."""
+    made = next((name for name in node.output if name), "?")
+    return f"{node.op_type} {node.name!r}" if node.name else f"the {node.op_type} that makes {made!r}"
+
+
+def _fault(name: str, first: str, node: onnx.NodeProto) -> str:
+    said = f"value {name!r} is written by both {first} and {name_of(node)}, so no runtime loads the model"
+    if first != GIVEN:
+        return said
+    return (
+        f"{said}. PyTorch's exporter writes so a parameter {name!r} of a module that also calls an op of that name: "
+        "rename the parameter, and export anew"
+    )
