@@ -42,9 +42,10 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class _How:
-    """`exact`: records have the declared fields, no more and no fewer. `least`, `most`: of any number. `numbers`: those
-    of the values that the file calls by name, where hints say that values are meant."""
+    """`closed`: records have no more than the declared fields, `exact`: nor fewer. `least`, `most`: of any number.
+    `numbers`: those of the values that the file calls by name, where hints say that values are meant."""
 
+    closed: bool = False
     exact: bool = False
     least: int | None = None
     most: int | None = None
@@ -138,7 +139,7 @@ def _record(kind: Any, given: Any, where: str, how: _How) -> Any:
         optional = not how.exact and (one.default is not MISSING or one.default_factory is not MISSING)
         if one.name not in given and not optional:
             raise Undeclared(f"'{inside}{one.name}' is missing")
-    if how.exact and (more := sorted(given.keys() - {one.name for one in known})):
+    if (how.closed or how.exact) and (more := sorted(given.keys() - {one.name for one in known})):
         raise Undeclared(f"'{inside}{more[0]}' means nothing here")
     hints = hints_of(kind)
     said = [one.name for one in known if one.name in given]

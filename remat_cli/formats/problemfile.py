@@ -9,8 +9,8 @@ are Named's.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import MISSING, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any, get_args, get_origin
@@ -28,7 +28,27 @@ from solvers.problem import RESIDENT, Base, Node, Problem, Value
 FORMAT = "remat-problem/1"
 PHASES = {False: "forward", True: "backward"}  # `Node.backward`, which files call `phase`
 OWN = ("nodes", "sizes")  # fields of `Problem` that are spelled with their names: `nodes` and `values`
-LARGEST_NUMBER = 2**60  # of any one number: sums of thousands stay within 64 bits, and typing errors show
+NUMBERS: Any = {
+    "least": 0,
+    "most": 2**60,
+}  # any one number: sums of thousands fit in 64 bits, and typing errors show
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    name: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """What a file says besides the fields of its `Problem`."""
+
+    format: str
+    values: tuple[_Value, ...]
+    nodes: tuple[dict[str, Any], ...]
+    rewritten: bool = False
+    aside: int = 0
 
 
 def write(named: Named, path: Path) -> None:
@@ -119,85 +139,51 @@ def _problem(data: Any) -> Named:
         raise Undeclared("this is a plan already; give the model or problem it was made from")
     if isinstance(data, dict) and (newer := written_by_newer(data.get("format"), FORMAT)):
         raise Undeclared(newer)
-    given = _entry(data, "the file", Problem, {"format", "values", "nodes"}, {"rewritten", "aside"})
-    if given["format"] != FORMAT:
-        raise Undeclared(f"its format is {given['format']!r}, not {FORMAT!r}")
-    values = [
-        _entry(entry, f"value {place}", None, {"name", "bytes"}) for place, entry in enumerate(_list(given, "values"))
-    ]
-    numbers = _number(values, "value")
-    sizes = [_field(int, entry, "bytes", f"value {entry['name']!r}") for entry in values]
-    nodes = [_entry(entry, f"node {place}", Node, {"name"}) for place, entry in enumerate(_list(given, "nodes"))]
-    names = _number(nodes, "node")
-    problem = Problem(
-        nodes=tuple(Node(**_read(entry, Node, numbers, f"node {entry['name']!r}")) for entry in nodes),
-        sizes=tuple(sizes),
-        **_read(given, Problem, numbers, "the file"),
-    )
-    rewritten, aside = _field(bool, given, "rewritten", "the file", False), _field(int, given, "aside", "the file", 0)
-    return Named(problem, tuple(names), tuple(numbers), rewritten, aside)
+    own, rest = _parted(data, _File)
+    given: _File = _read(_File, own, "the file")
+    if given.format != FORMAT:
+        raise Undeclared(f"its format is {given.format!r}, not {FORMAT!r}")
+    values = _numbered([value.name for value in given.values], "value")
+    nodes = _numbered([entry.get("name") for entry in given.nodes], "node")
+    if "sizes" in rest:
+        raise Undeclared("the file: 'sizes' means nothing here; the values have them")
+    problem: Problem = _read(Problem, {**rest, "nodes": [], "sizes": []}, "the file", numbers=values)
+    made = tuple(_node(entry, f"node {name!r}", values) for name, entry in zip(nodes, given.nodes, strict=True))
+    problem = replace(problem, nodes=made, sizes=tuple(value.bytes for value in given.values))
+    return Named(problem, tuple(nodes), tuple(values), given.rewritten, given.aside)
 
 
-def _field(hint: Any, entry: Mapping[str, Any], name: str, what: str, usual: Any = None, **numbers: Any) -> Any:
-    """The field of that type and name, `usual` where the entry leaves it out."""
+def _parted(data: Any, kind: Any) -> tuple[Any, dict[str, Any]]:
+    """Of an object the fields of that kind, and the rest."""
+    if not isinstance(data, dict):
+        return data, {}
+    own = {name: value for name, value in data.items() if name in hints_of(kind)}
+    return own, {name: value for name, value in data.items() if name not in own}
+
+
+def _node(entry: dict[str, Any], what: str, numbers: Mapping[str, int]) -> Node:
+    said = {"backward" if name == "phase" else name: value for name, value in entry.items() if name != "name"}
+    if "phase" in entry:
+        if entry["phase"] not in PHASES.values():
+            raise Undeclared(f"{what}: phase is {entry['phase']!r}, not one of {', '.join(PHASES.values())}")
+        said["backward"] = entry["phase"] == PHASES[True]
+    node: Node = _read(Node, said, what, numbers=numbers)
+    return replace(node, reads=tuple(dict.fromkeys(node.reads)))  # an op may read one value in two places
+
+
+def _read(hint: Any, given: Any, what: str, **numbers: Any) -> Any:
     try:
-        return declared(hint, entry.get(name, usual), name, least=0, most=LARGEST_NUMBER, **numbers)
+        return declared(hint, given, closed=True, **NUMBERS, **numbers)
     except Undeclared as error:
         raise Undeclared(f"{what}: {error}") from error
 
 
-def _read(entry: Mapping[str, Any], kind: type, numbers: Mapping[str, int], what: str) -> dict[str, Any]:
-    """The fields of `kind` that `entry` says; what it leaves out has its default."""
-    found: dict[str, Any] = {}
-    for name, hint in hints_of(kind).items():
-        if name == "backward" and "phase" in entry:
-            found[name] = _phase(entry["phase"], what)
-        elif name in entry and name not in OWN:
-            found[name] = _field(hint, entry, name, what, numbers=numbers)
-    if "reads" in found:  # an op may read one value in two places
-        found["reads"] = tuple(dict.fromkeys(found["reads"]))
-    return found
-
-
-def _phase(given: Any, what: str) -> bool:
-    if given not in PHASES.values():
-        raise Undeclared(f"{what}: phase is {given!r}, not one of {', '.join(PHASES.values())}")
-    return bool(given == PHASES[True])
-
-
-def _entry(
-    entry: Any, what: str, kind: type | None, needed: Set[str], allowed: Set[str] = frozenset()
-) -> dict[str, Any]:
-    """An object that has the fields it needs and none that mean nothing."""
-    if not isinstance(entry, dict):
-        raise Undeclared(f"{what} is not an object")
-    own = [field for field in fields(kind) if field.name not in OWN] if kind else []
-    needed = needed | {field.name for field in own if field.default is MISSING}
-    known = {"phase" if field.name == "backward" else field.name for field in own} | needed | allowed
-    for field in sorted(needed - entry.keys()):
-        raise Undeclared(f"{what} has no {field!r}")
-    for field in sorted(entry.keys() - known):
-        raise Undeclared(
-            f"{what} has a field {field!r}, which means nothing here; the fields are {', '.join(sorted(known))}"
-        )
-    return entry
-
-
-def _number(entries: Sequence[Mapping[str, Any]], what: str) -> dict[str, int]:
+def _numbered(names: Sequence[Any], what: str) -> dict[str, int]:
     """The numbers of named things; names are there, and differ."""
-    found: dict[str, int] = {}
-    for place, entry in enumerate(entries):
-        name = entry["name"]
+    for place, name in enumerate(names):
         if not isinstance(name, str) or not name:
             raise Undeclared(f"{what} {place} has no name")
-        if name in found:
-            raise Undeclared(f"there are two {what}s called {name!r}")
-        found[name] = place
-    return found
-
-
-def _list(entry: Mapping[str, Any], field: str) -> list[Any]:
-    found = entry[field]
-    if not isinstance(found, list):
-        raise Undeclared(f"the file: {field} is not a list")
+    if len(found := {name: place for place, name in enumerate(names)}) < len(names):
+        twice = next(name for place, name in enumerate(names) if found[name] != place)
+        raise Undeclared(f"there are two {what}s called {twice!r}")
     return found
