@@ -124,9 +124,12 @@ def _write(results: Sequence[JobReport], before: Mapping[Any, Any], given: Mappi
     ):
         if given[name]:
             write_whole(given[name], text())
+    failed = [result for result in results if not result.passed]
     if given["as_json"]:
         ANSWER.say(report.as_json(results, seconds).rstrip())
-    elif not given["quiet"]:
-        failed = sum(not result.passed for result in results)
+    elif given["quiet"]:
+        for result in failed:
+            click.echo(report.line(result), err=True)
+    else:
         cached = sum(bool(result.said["cached"]) for result in results)
-        click.echo(f"{len(results) - failed} passed, {failed} failed, {cached} unchanged, in {seconds:.1f}s")
+        click.echo(f"{len(results) - len(failed)} passed, {len(failed)} failed, {cached} unchanged, in {seconds:.1f}s")

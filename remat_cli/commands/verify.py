@@ -46,5 +46,6 @@ def command(plan: Path, model: Path | None, output: Path | None, **given: Any) -
     """
     from remat_cli.commands.verify_answer import verify
 
-    given["clock"] = options.clock_of({"time_limit": given.pop("time_limit") or FOREVER_SECONDS})
+    limit = given.pop("time_limit")
+    given["clock"] = options.clock_of({"time_limit": FOREVER_SECONDS if limit is None else limit})
     verify(plan, model, output, given)

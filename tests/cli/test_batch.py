@@ -220,6 +220,15 @@ methods: [evict]
     assert len(ElementTree.parse("j.xml").getroot().findall(".//error")) == 3
 
 
+def test_a_quiet_batch_says_what_failed_and_nothing_else(remat: Command, here: Path) -> None:
+    """Its exit code was all that told of it."""
+    Path("bad.problem.json").write_text("{}")
+    Path("m.yaml").write_text(CHAINS.replace("[9, 5]", "[9]").replace("[chen-greedy, evict]", "[evict]"))
+    ran = remat("batch", "m.yaml", "-q")
+    assert (ran.code, ran.out) == (3, "")
+    assert [line.split()[:2] for line in ran.err.splitlines()] == [["FAILED", "bad/9-evict"]]
+
+
 def test_a_worker_that_dies_has_its_job_done_elsewhere(here: Path) -> None:
     Path("m.yaml").write_text(CHAINS.replace("[chen-greedy, evict]", "[auto]").replace("9, 5", "9"))
     process = begun("m.yaml", "--jobs", "1", "--report", "r.json")

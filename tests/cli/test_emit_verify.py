@@ -353,7 +353,9 @@ def test_the_cpu_never_stands_in_for_cuda(remat: Command, data: Path, monkeypatc
     assert "missing" in ran.err
 
 
-def test_what_had_no_time_to_run_is_not_verified(unet: Path, remat: Command) -> None:
-    ran = remat("verify", unet, "--time-limit", "0.001s")
+@pytest.mark.parametrize("limit", ["0.001s", "0s"])
+def test_what_had_no_time_to_run_is_not_verified(unet: Path, remat: Command, limit: str) -> None:
+    """No time at all was taken for all the time there is."""
+    ran = remat("verify", unet, "--time-limit", limit)
     assert ran.code == 5
     assert "time was up before the original had run; give more time" in ran.err
