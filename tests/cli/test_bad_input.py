@@ -157,7 +157,7 @@ ROWS: dict[str, tuple[Given, tuple[object, ...], int, str]] = {
     "the gradient of a plan": (planned, ("grad", "m.plan.json"), 3, "is not an ONNX model"),
     "the gradient of a cost file": (profiled, ("grad", "m.costs.yaml"), 3, "is not an ONNX model"),
     "the gradient of nothing": (nothing, ("grad", "m.onnx"), 3, "cannot read m.onnx"),
-    "a dimension that is not there": (model, ("grad", "m.onnx", "--dim", "bacth=3"), 3, "--dim bacth"),
+    "a dimension that is not there": (model, ("grad", "m.onnx", "--dim", "bacth=3"), 2, "no dimension 'bacth'"),
     "emitting a model": (model, ("emit", "m.onnx"), 3, "is not a plan, or truncated: it is not even text"),
     "a model for a certificate": (planned, ("check", "m.onnx", "m.plan.json"), 3, "it is not even text"),
     "a plan that is not whole": (half_a_plan, ("show", "m.plan.json"), 3, "is missing; run 'remat solve' again"),
