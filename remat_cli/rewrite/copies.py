@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, compress
 
+import numpy as np
 import onnx
+from onnx import helper, numpy_helper
 
 from remat_cli.model.graph import Graph, Op
 from remat_cli.onnx_graph.walk import subgraphs
@@ -42,6 +44,11 @@ class EmittedNode:
     hides: bool = False  # the shape of what it makes, which so nothing is written over
     told: Told | None = None  # of its output, where that is no copy
 
+    @property
+    def made(self) -> str:
+        """Its first output."""
+        return str(self.node.output[0])
+
 
 class CopyNames:
     """Makes names that nothing in the model has."""
@@ -60,6 +67,40 @@ class CopyNames:
             fresh += "_"
         self.taken.add(fresh)
         return fresh
+
+    def added(
+        self,
+        kind: str,
+        reads: Sequence[str],
+        stem: str,
+        number: int = 1,
+        *,
+        constants: Sequence[str] = (),
+        of: str = "",
+        size: int = 0,
+        hides: bool = False,
+        told: Told | None = None,
+        **attributes: int,
+    ) -> EmittedNode:
+        """A node with one output that the model had not. `of`: the value whose bytes it makes; the others are fields of
+        `EmittedNode`."""
+        fresh = self.copy(stem, number)
+        node = helper.make_node(kind, [*reads, *constants], [fresh], name=fresh, **attributes)
+        return EmittedNode(node, None, {fresh: of} if of else {}, tuple(reads), size, hides, told)
+
+
+class Numbers:
+    """Constants that such nodes read, each made once."""
+
+    def __init__(self, names: CopyNames, stem: str) -> None:
+        self.names, self.stem = names, stem
+        self.made: dict[tuple[int, ...], onnx.TensorProto] = {}
+
+    def name_of(self, numbers: tuple[int, ...]) -> str:
+        if numbers not in self.made:
+            name = self.names.copy(self.stem, len(self.made) + 1)
+            self.made[numbers] = numpy_helper.from_array(np.array(numbers, np.int64), name)
+        return self.made[numbers].name
 
 
 def _names(graph: onnx.GraphProto) -> Iterator[str]:
@@ -139,8 +180,8 @@ def infos(graph: Graph, steps: Iterable[EmittedNode], known: set[str]) -> Iterat
     """Types and shapes of copies, where the model records those of the originals, and of what is told besides."""
     for step in steps:
         if step.told is not None:
-            yield onnx.helper.make_tensor_value_info(step.node.output[0], *step.told)
+            yield helper.make_tensor_value_info(step.node.output[0], *step.told)
         for name, value in step.origin.items():
             if name != value and value in known:
                 tensor = graph.values[value]
-                yield onnx.helper.make_tensor_value_info(name, tensor.dtype, tensor.shape)
+                yield helper.make_tensor_value_info(name, tensor.dtype, tensor.shape)

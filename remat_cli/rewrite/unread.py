@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper
+from onnx import numpy_helper
 
 from remat_cli.model.graph import Graph
-from remat_cli.rewrite.copies import CopyNames, EmittedNode, Told
+from remat_cli.rewrite.copies import CopyNames, EmittedNode
 
 SLICED = {*range(onnx.TensorProto.FLOAT, onnx.TensorProto.UINT64 + 1), onnx.TensorProto.BFLOAT16}  # kernels exist
 
@@ -57,14 +57,8 @@ def empty_slice(graph: Graph, step: EmittedNode, value: str, zero: str, names: C
     tensor, read = graph.values[step.origin[value]], value
     steps: list[EmittedNode] = []
     if not tensor.shape:
-        flat = names.copy(f"{value}__flat", 1)
-        steps.append(_step(helper.make_node("Unsqueeze", [read, zero], [flat], name=flat), (tensor.dtype, (1,))))
-        read = flat
-    token = names.copy(f"{value}__token", 1)
-    told = (tensor.dtype, (0, *tensor.shape[1:]))
-    steps.append(_step(helper.make_node("Slice", [read, zero, zero], [token], name=token), told))
-    return steps
-
-
-def _step(node: onnx.NodeProto, told: Told) -> EmittedNode:
-    return EmittedNode(node, None, {}, (node.input[0],), told=told)
+        told = tensor.dtype, (1,)
+        steps.append(names.added("Unsqueeze", [read], f"{value}__flat", constants=[zero], told=told))
+        read = steps[-1].made
+    slices = tensor.dtype, (0, *tensor.shape[1:])
+    return [*steps, names.added("Slice", [read], f"{value}__token", constants=[zero, zero], told=slices)]

@@ -19,7 +19,6 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 import onnx
-from onnx import helper
 
 from remat_cli.model.graph import Graph
 from remat_cli.planning.stock.pins import Pinning, Pins
@@ -70,7 +69,7 @@ def add_anchors(
         origin |= step.origin
         for value in to_slice(graph, step, index in anchored, read):
             tokens = empty_slice(graph, step, value, zero.name, names)
-            tokens_of[index] = tokens[-1].node.output[0]
+            tokens_of[index] = tokens[-1].made
             body += [*tokens, *chain.flat(tokens[-1])]
     return [*body, *chain.leaves], [zero] if chain.leaves else []
 
@@ -87,23 +86,18 @@ class _Chain:
     def flat(self, token: EmittedNode) -> list[EmittedNode]:
         """The nodes that make the token fit the others, beside it; its leaf is added at the end."""
         assert token.told is not None
-        (dtype, shape), read = token.told, token.node.output[0]
-        found: list[EmittedNode] = []
+        (dtype, shape), read = token.told, token.made
+        found, own = list[EmittedNode](), (self.dtype, (0,))
         if len(shape) > 1:
-            found.append(self._step("Reshape", [read, self.zero], f"{read}__flat", dtype))
+            found.append(self.names.added("Reshape", [read, self.zero], f"{read}__flat", told=(dtype, (0,))))
         if dtype != self.dtype:
-            found.append(self._step("Cast", [_last(found, read)], f"{read}__cast", self.dtype, to=self.dtype))
-        before = [self.leaves[-1].node.output[0]] if self.leaves else []
-        leaf = self._step("Concat", [*before, _last(found, read)], f"{read}__leaf", self.dtype, axis=0)
+            found.append(self.names.added("Cast", [_last(found, read)], f"{read}__cast", told=own, to=self.dtype))
+        before = [self.leaves[-1].made] if self.leaves else []
+        leaf = self.names.added("Concat", [*before, _last(found, read)], f"{read}__leaf", told=own, axis=0)
         self.leaves.append(leaf)
         return found
-
-    def _step(self, kind: str, reads: list[str], name: str, dtype: int, **attributes: int) -> EmittedNode:
-        fresh = self.names.copy(name, 1)
-        node = helper.make_node(kind, reads, [fresh], name=fresh, **attributes)
-        return EmittedNode(node, None, {}, tuple(reads), told=(dtype, (0,)))
 
 
 def _last(steps: Sequence[EmittedNode], otherwise: str) -> str:
     """What the last of the steps makes."""
-    return steps[-1].node.output[0] if steps else otherwise
+    return steps[-1].made if steps else otherwise

@@ -18,12 +18,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
 from itertools import product
 
-import numpy as np
-import onnx
-from onnx import helper, numpy_helper
-
 from remat_cli.model.graph import Graph
-from remat_cli.rewrite.copies import CopyNames, EmittedNode, rename
+from remat_cli.rewrite.copies import CopyNames, EmittedNode, Numbers, rename
 
 
 class Guards:
@@ -34,7 +30,7 @@ class Guards:
         self.graph = graph
         self.inner = inner
         self.names = names
-        self.constants: dict[tuple[int, ...], onnx.TensorProto] = {}
+        self.constants = Numbers(names, "__shape")
         self.count: Counter[str] = Counter()
 
     def guarded(self, steps: Sequence[EmittedNode]) -> list[EmittedNode]:
@@ -87,17 +83,11 @@ class Guards:
         self.count[value] += 1
         steps, read = [], name
         for target in _way_round(shape, self.count[value] - 1):
-            fresh = self.names.copy(f"{value}__guard", self.count[value])
-            node = helper.make_node("Reshape", [read, self._constant(target)], [fresh], name=fresh)
-            steps.append(EmittedNode(node, None, {fresh: value}, (read,)))
-            read = fresh
+            shown = [self.constants.name_of(target)]
+            stem, number = f"{value}__guard", self.count[value]
+            steps.append(self.names.added("Reshape", [read], stem, number, constants=shown, of=value))
+            read = steps[-1].made
         return steps, read
-
-    def _constant(self, target: tuple[int, ...]) -> str:
-        if target not in self.constants:
-            name = self.names.copy("__shape", len(self.constants) + 1)
-            self.constants[target] = numpy_helper.from_array(np.array(target, dtype=np.int64), name)
-        return self.constants[target].name
 
 
 def reading(step: EmittedNode, through: Mapping[str, str]) -> EmittedNode:

@@ -11,15 +11,14 @@ zero that is summed from an empty slice of a graph input, which no optimizer fol
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Any
 
-import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
 
 from remat_cli.model import semantics
 from remat_cli.model.graph import Graph
 from remat_cli.planning.stock.guards import reading
-from remat_cli.rewrite.copies import CopyNames, EmittedNode
+from remat_cli.rewrite.copies import CopyNames, EmittedNode, Numbers
 from remat_cli.rewrite.unread import SLICED
 
 
@@ -30,7 +29,7 @@ class HiddenShapes:
         self.graph = graph
         self.names = names
         self.weights = set(graph.weights)
-        self.constants: list[onnx.TensorProto] = []
+        self.constants = Numbers(names, "__hidden_shape")
         self.before: list[EmittedNode] = []  # the nodes that compute the shapes, before all others
         self.shapes: dict[tuple[int, ...], str] = {}
         self.zero = ""
@@ -53,7 +52,7 @@ class HiddenShapes:
                 for read in self._readable(step, origin):
                     hider = self._hider(base.get(read, read), read, origin.get(read, read), source)
                     result.append(hider)
-                    through[read] = hider.node.output[0]
+                    through[read] = hider.made
                 step = reading(step, through)
             result.append(step)
         return [*self.before, *self._read(result, base)]
@@ -83,33 +82,27 @@ class HiddenShapes:
         """The Reshape that hides the shape. It reads the base of a view, because optimizers merge two Reshapes in a
         row."""
         shape = self._shape(self.graph.values[value].shape, source)
-        fresh = self.names.copy(f"{read}__hidden_shape", 1)
-        self.made.add(fresh)
-        node = helper.make_node("Reshape", [base, shape], [fresh], name=fresh)
-        return EmittedNode(node, None, {fresh: value}, (base, shape), hides=True)
+        hider = self.names.added("Reshape", [base, shape], f"{read}__hidden_shape", of=value, hides=True)
+        self.made.add(hider.made)
+        return hider
 
     def _shape(self, shape: tuple[int, ...], source: str) -> str:
         """A value that becomes `shape` when the model runs."""
         if shape not in self.shapes:
             zero = self.zero or self._make_zero(source)
-            known = self._constant(np.array(shape, dtype=np.int64))
+            known = self.constants.name_of(shape)
             self.shapes[shape] = self._add("Add", [known, zero], 8 * max(len(shape), 1))
         return self.shapes[shape]
 
     def _make_zero(self, source: str) -> str:
-        start = self._constant(np.zeros(1, dtype=np.int64))
+        start = self.constants.name_of((0,))
         empty = self._add("Slice", [source, start, start], 0)
         whole = self._add("Cast", [empty], 0, to=TensorProto.INT64)
         self.zero = self._add("ReduceSum", [whole], 8, keepdims=0)
         return self.zero
 
-    def _add(self, kind: str, inputs: list[str], size: int, **attributes: int) -> str:
-        fresh = self.names.copy(f"__{kind.lower()}", len(self.before) + 1)
-        node = helper.make_node(kind, inputs, [fresh], name=fresh, **attributes)
-        self.before.append(EmittedNode(node, None, {}, tuple(inputs), size))
-        return fresh
-
-    def _constant(self, array: np.ndarray) -> str:
-        name = self.names.copy("__hidden_shape", len(self.constants) + 1)
-        self.constants.append(numpy_helper.from_array(array, name))
-        return name
+    def _add(self, kind: str, inputs: list[str], size: int, **attributes: Any) -> str:
+        self.before.append(
+            self.names.added(kind, inputs, f"__{kind.lower()}", len(self.before) + 1, size=size, **attributes)
+        )
+        return self.before[-1].made

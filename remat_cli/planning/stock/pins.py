@@ -11,15 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
 
 from remat_cli.model import semantics
 from remat_cli.model.graph import Graph
 from remat_cli.onnx_graph.walk import captures, edges
 from remat_cli.planning.stock.guards import reading
-from remat_cli.rewrite.copies import CopyNames, EmittedNode
+from remat_cli.rewrite.copies import CopyNames, EmittedNode, Numbers
 
 MOVERS = {"Cast", "Transpose"}  # what these make of an input, a fused kernel may make of it by itself, and later
 Pins = dict[int, list[int]]  # for each step that updates an input, the steps that it must be made from besides
@@ -147,7 +146,7 @@ class Pinning:
         self.graph = graph
         self.names = names
         self.inner = inner
-        self.constants: dict[tuple[int, ...], onnx.TensorProto] = {}
+        self.constants = Numbers(names, "__pin_shape")
         self.zeros: dict[str, str] = {}  # token -> the zero that is summed from it
         self.made: set[str] = set()  # what is read through pins, whose shapes the model leaves out
 
@@ -158,20 +157,18 @@ class Pinning:
             return [step]
         value = origin.get(read, read)
         size = 8 * max(len(self.graph.values[value].shape), 1)
-        shape, result = self._constant(self.graph.values[value].shape), []
+        shape, result = self.constants.name_of(self.graph.values[value].shape), []
         for token in tokens:
             if token not in self.zeros:
-                whole = self._node("Cast", [token], 0, to=TensorProto.INT64)
-                summed = self._node("ReduceSum", [whole.node.output[0]], 8, keepdims=0)
-                self.zeros[token] = summed.node.output[0]
+                whole = self.names.added("Cast", [token], "__pin_cast", to=TensorProto.INT64)
+                summed = self.names.added("ReduceSum", [whole.made], "__pin_reducesum", size=8, keepdims=0)
+                self.zeros[token] = summed.made
                 result += [whole, summed]
-            result.append(self._node("Add", [shape, self.zeros[token]], size))
-            shape = result[-1].node.output[0]
-        fresh = self.names.copy(f"{read}__pin", 1)
-        self.made.add(fresh)
-        node = helper.make_node("Reshape", [read, shape], [fresh], name=fresh)
-        result.append(EmittedNode(node, None, {fresh: value}, (read, shape), hides=True))
-        return [*result, reading(step, {read: fresh})]
+            result.append(self.names.added("Add", [shape, self.zeros[token]], "__pin_add", size=size))
+            shape = result[-1].made
+        pin = self.names.added("Reshape", [read, shape], f"{read}__pin", of=value, hides=True)
+        self.made.add(pin.made)
+        return [*result, pin, reading(step, {read: pin.made})]
 
     def _operand(self, step: EmittedNode, origin: Mapping[str, str]) -> str | None:
         """What is read through the pin: if possible what an op computes, and no constant, which may be packed."""
@@ -179,14 +176,3 @@ class Pinning:
         usable = [name for name in known if origin.get(name, name) not in self.inner]
         weights = set(self.graph.weights)
         return min(usable, key=lambda name: (name in weights, name not in origin), default=None)
-
-    def _node(self, kind: str, inputs: list[str], size: int, **attributes: int) -> EmittedNode:
-        fresh = self.names.copy(f"__pin_{kind.lower()}", 1)
-        node = helper.make_node(kind, inputs, [fresh], name=fresh, **attributes)
-        return EmittedNode(node, None, {}, tuple(inputs), size)
-
-    def _constant(self, shape: tuple[int, ...]) -> str:
-        if shape not in self.constants:
-            name = self.names.copy("__pin_shape", len(self.constants) + 1)
-            self.constants[shape] = numpy_helper.from_array(np.array(shape, dtype=np.int64), name)
-        return self.constants[shape].name

@@ -105,7 +105,7 @@ def _robust(graph: Graph, problem: Problem, plain: list[EmittedNode], names: Cop
     added = len(guarded) - len(plain)
     return replace(
         anchored,
-        constants=[*guards.constants.values(), *hidden_shapes.constants, *anchored.constants],
+        constants=[*guards.constants.made.values(), *hidden_shapes.constants.made.values(), *anchored.constants],
         guards=added,
         anchors=sum(step.op is None for step in anchored.steps) - added - len(hidden_shapes.before),
         hidden=frozenset(hidden),
@@ -119,7 +119,7 @@ def _anchored(graph: Graph, steps: Sequence[EmittedNode], names: CopyNames, inne
     pins = find_pins(graph, steps, lambda step: can_anchor(graph, step, inner))
     pinning = Pinning(graph, names, inner)
     made, zero = add_anchors(graph, steps, names, inner, pins, pinning)
-    return _Made(made, [*pinning.constants.values(), *zero], untold=frozenset(pinning.made))
+    return _Made(made, [*pinning.constants.made.values(), *zero], untold=frozenset(pinning.made))
 
 
 def _hide(prediction: StockPrediction, known: set[str], least: int, budget: int | None) -> tuple[set[str], int]:
