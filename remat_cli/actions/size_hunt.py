@@ -6,10 +6,9 @@ there is neither. What fits is taken to hold for every smaller size, because eac
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
 
 from remat_cli.actions.answering import WholeQuestion, answer_whole
 from remat_cli.actions.pieces_asked import WHOLE, PiecesAsked
@@ -26,7 +25,7 @@ from remat_cli.planning.subjects.subject import Subject
 from remat_cli.plans.keeping import plan_file
 from remat_cli.plans.planned import Planned
 from remat_cli.plans.points import takes_plans
-from remat_cli.plans.sizes import Tried
+from remat_cli.plans.sizes import Largest, Tried
 from remat_cli.results.memory import Memory
 from remat_cli.saying.refusals import gradients_held
 from remat_cli.units import show_bytes
@@ -123,25 +122,41 @@ class SizeQuestion:
         return before + sum(node.cost for node in subject.problem.nodes if not node.backward)
 
 
-class SizeHunt:
-    """Sizes here are counted in steps. `hint`: a plan of some size, made before this hunt."""
+@dataclass(frozen=True, slots=True)
+class Listeners:
+    """Who hears of a search: `report` what is being tried, `keep` the largest known while it still goes on."""
 
-    def __init__(
-        self, at: At, asked: SizeQuestion, limits: Limits, memory: Memory | None, hint: Planned | None = None
-    ) -> None:
-        self.make, self.asked, self.limits, self.memory = at, asked, limits, memory
-        self.budget = asked.budget.bytes(0)
-        self.hint = hint
-        self.best: Tried | None = None
-        self.impossible: Tried | None = None
-        self.tried: dict[int, Tried] = {}
-        self.report: Callable[[str], None] = lambda _: None  # hears what is asked
-        self.keep: Callable[[], None] = lambda: None  # is called when there is a larger size
+    report: Callable[[str], None] = lambda _: None
+    keep: Callable[[Largest], None] = lambda _: None
+
+
+UNHEARD = Listeners()
+
+
+@dataclass(slots=True)
+class SizeHunt:
+    """Sizes here are counted in steps. `reached`: how far the methods come that do not search; `note`: what is to be
+    said of its plan; `hint`: a plan of some size, made before this hunt."""
+
+    make: At
+    asked: SizeQuestion
+    limits: Limits
+    memory: Memory | None
+    heard: Listeners
+    reached: Mapping[str, int | None] = field(default_factory=dict)
+    note: str | None = None
+    hint: Planned | None = None
+    best: Tried | None = None
+    impossible: Tried | None = None
+    tried: dict[int, Tried] = field(default_factory=dict)
+
+    @property
+    def budget(self) -> int:
+        return self.asked.budget.bytes(0)
 
     def at(self, size: int) -> Subject:
         return self.make(size * self.asked.step)
 
-    @cached_property
     def as_it_stands(self) -> int:
         """The last size that fits without recomputation."""
 
@@ -155,19 +170,20 @@ class SizeHunt:
 
         return last_within(taken, self.budget)
 
-    def baselines(self) -> dict[str, int | None]:
-        """How far the methods come that do not search; None where time ends first."""
-        early = self.limits.share(EARLY_SHARE)
-        return {name: self._reach(name, early) for name in self.asked.baselines}
+    def run(self) -> None:
+        """How far the methods come that do not search, None where time ends first; and from there on the search."""
+        early, stands = self.limits.share(EARLY_SHARE), self.as_it_stands()
+        self.reached = {name: self._reach(name, early, stands) for name in self.asked.baselines}
+        self._search(max((size for size in self.reached.values() if size), default=stands))
 
-    def _reach(self, method: str, limits: Limits) -> int | None:
+    def _reach(self, method: str, limits: Limits, stands: int) -> int | None:
         def fits(size: int) -> bool:
             return self._judge(size, method, _quick(limits)).verdict == "fits"
 
-        found = last(fits, max(1, self.as_it_stands))
+        found = last(fits, max(1, stands))
         return None if limits.clock.over() else found
 
-    def search(self, known: int) -> None:
+    def _search(self, known: int) -> None:
         """Halve what lies between the largest size that fits and the least that is proved not to."""
         low, high = max(known, 1), 1 + last_within(self._least, self.budget)
         if high <= 1 or not self._holds(low, self.limits.share(EARLY_SHARE)):
@@ -185,12 +201,20 @@ class SizeHunt:
         """Outwards from a size that is about the last that fits; nothing is asked once time is up."""
         last(lambda near: not self.limits.clock.over() and self._holds(near, self.limits.share(SEARCH_SHARE)), size)
 
-    def noted(self, note: str) -> SizeHunt:
-        """The same hunt, whose plan has one more note."""
-        assert self.best is not None
-        assert self.best.plan is not None
-        self.best = replace(self.best, plan=with_note(self.best.plan, note))
-        return self
+    def so_far(self) -> Largest:
+        """What it has come to, in sizes of the dimension."""
+        best, beyond, step = self.best, self.impossible, self.asked.step
+        assert best is not None
+        assert best.plan is not None
+        recorded, more = best.plan.recorded, [] if self.note is None else [self.note]
+        return Largest(
+            best.size * step,
+            replace(best.plan, recorded=replace(recorded, notes=(*recorded.notes, *more))),
+            replace(self.after(), size=(best.size + 1) * step),
+            beyond and replace(beyond, size=beyond.size * step),
+            {name: None if size is None else size * step for name, size in self.reached.items()},
+            self.budget,
+        )
 
     def after(self) -> Tried:
         """What is known of the size after the best."""
@@ -217,13 +241,13 @@ class SizeHunt:
         self.tried[size] = found
         if found.verdict == "fits" and (self.best is None or size > self.best.size):
             self.best = found
-            self.keep()
+            self.heard.keep(self.so_far())
         if found.verdict == "infeasible" and (self.impossible is None or size < self.impossible.size):
             self.impossible = found
         return found.verdict == "fits"
 
     def _judge(self, size: int, method: str, limits: Limits) -> Tried:
-        self.report(f"{method} at {size * self.asked.step}")
+        self.heard.report(f"{method} at {size * self.asked.step}")
         try:
             subject = self.at(size)
         except RematError as error:
@@ -295,10 +319,6 @@ class SizeHunt:
         if least > self.budget and (self.impossible is None or size < self.impossible.size):
             self.impossible = Tried(size, "infeasible", why=f"every plan needs at least {show_bytes(least)}")
         return least
-
-
-def with_note(plan: Planned, note: str) -> Planned:
-    return replace(plan, recorded=replace(plan.recorded, notes=(*plan.notes, note)))
 
 
 def _quick(limits: Limits) -> Limits:
