@@ -9,6 +9,7 @@ names, and a branch may store a weight under a name from outside.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
@@ -20,22 +21,26 @@ from remat_cli.onnx_graph.walk import by_rank, captures, names_stored, subgraphs
 GIVEN = "an input or a weight"
 
 
+@dataclass(slots=True)
+class Names:
+    """Names that no other value, or no other node, has."""
+
+    taken: set[str]
+
+    def fresh(self, stem: str) -> str:
+        name = stem if stem not in self.taken else next(n for k in count(1) if (n := f"{stem}_{k}") not in self.taken)
+        self.taken.add(name)
+        return name
+
+
 def name_nodes(graph: onnx.GraphProto) -> None:
     """Make names unique: the first node with a name keeps it; the others are named after their op and place in the
     graph."""
-    taken = {node.name for node in graph.node}
-    seen = {""}
+    names, seen = Names({node.name for node in graph.node}), {""}
     for place, node in enumerate(graph.node):
         if node.name in seen:
-            node.name = _fresh(node.name or f"{node.op_type}_{place}", taken)
-        taken.add(node.name)
+            node.name = names.fresh(node.name or f"{node.op_type}_{place}")
         seen.add(node.name)
-
-
-def _fresh(stem: str, taken: set[str]) -> str:
-    if stem not in taken:
-        return stem
-    return next(name for k in count(1) if (name := f"{stem}_{k}") not in taken)
 
 
 def sort_nodes(graph: onnx.GraphProto, path: Path) -> None:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
-from itertools import count
 
 import numpy as np
 import onnx
@@ -19,22 +17,11 @@ from onnx import helper, numpy_helper
 from remat_cli.ingest.shapes import size_of
 from remat_cli.model.graph import Graph, Op, Value
 from remat_cli.onnx_graph.attributes import attribute, drop_attribute, set_attribute
+from remat_cli.onnx_graph.names import Names
 from remat_cli.pieces.cutting import Cut, Cutting
 from remat_cli.pieces.ways import Range, Shape, Way
 
 JOINING = -1  # the block of slices that are joined
-
-
-@dataclass(slots=True)
-class Names:
-    """Names that no other value, or no other node, has."""
-
-    taken: set[str]
-
-    def fresh(self, stem: str) -> str:
-        name = stem if stem not in self.taken else next(n for k in count(1) if (n := f"{stem}_{k}") not in self.taken)
-        self.taken.add(name)
-        return name
 
 
 class Writer:

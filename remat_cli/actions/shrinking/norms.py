@@ -17,8 +17,8 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from remat_cli.model.graph import Graph, Op
+from remat_cli.onnx_graph.names import Names
 from remat_cli.pieces.regions import Links
-from remat_cli.pieces.writing import Names
 
 AXES_AS_INPUT = 18  # the opset since which it is so
 SHARE = 0.25  # of the widest value: smaller ones stay as they are
