@@ -15,7 +15,7 @@ import onnx
 from profiles.device import quiet_runtime
 from profiles.running import CannotRun
 from remat_cli.errors import BadInput
-from remat_cli.formats.files import write_whole
+from remat_cli.formats.files import stem_of, write_whole
 from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.ingest.shapes import size_of
 from remat_cli.onnx_graph.attributes import said_in, say
@@ -30,7 +30,7 @@ FOLDED_BYTES = 65_536  # at values of so many
 
 def optimize_file(model: Path, level: str) -> Path:
     """The file of the model as onnxruntime optimizes it at that level: `m.all.onnx` of `m.onnx`."""
-    destination = model.with_name(f"{model.name.removesuffix('.onnx')}.{level}.onnx")
+    destination = model.with_name(f"{stem_of(model)}.{level}.onnx")
     given, digest = load(model)
     origin = _origin(digest, level)
     if destination.is_file() and said_in(onnx.load(destination, load_external_data=False)).get(SAYS) == origin:

@@ -18,6 +18,7 @@ from remat_cli.api.given import File, Model
 from remat_cli.arguments import word
 from remat_cli.checking.trying import in_file
 from remat_cli.errors import Interrupted, NoPlan, Usage
+from remat_cli.formats.files import stem_of
 
 IN_MEMORY = Path("model.onnx")
 
@@ -85,5 +86,5 @@ def _output(model: Path | onnx.ModelProto, output: File | None) -> Path:
     if output is not None:
         return given.path_of(output, "output")
     if isinstance(model, Path):
-        return model.with_name(f"{model.name.removesuffix('.onnx')}.small.onnx")
+        return model.with_name(f"{stem_of(model)}.small.onnx")
     raise Usage("a model in memory has no place: say output='net.small.onnx'")

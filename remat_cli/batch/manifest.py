@@ -18,6 +18,7 @@ from remat_cli.batch import schema
 from remat_cli.batch.expect import Expected
 from remat_cli.batch.schema import Place, Tree
 from remat_cli.errors import BadInput, meant
+from remat_cli.formats.files import stem_of
 from remat_cli.model.quantities import parse_budget, parse_bytes, parse_count, parse_seconds, parse_share
 from remat_cli.model.sessions import RUNTIME_OF, STRICT
 from remat_cli.usual import GAP, SOLVE_TIME
@@ -265,10 +266,6 @@ class _Reading:
             return parse(text)
         except ValueError as error:
             raise self.tree.refuse(place, str(error)) from error
-
-
-def stem_of(path: Path) -> str:
-    return path.name.removesuffix(".json").removesuffix(".problem").removesuffix(".chain").removesuffix(".onnx")
 
 
 def _how(said: Any) -> Mapping[str, Any] | None:

@@ -12,9 +12,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from remat_cli.batch.manifest import Job, Model, stem_of
+from remat_cli.batch.manifest import Job, Model
 from remat_cli.errors import RematError
-from remat_cli.formats.files import sha256
+from remat_cli.formats.files import sha256, stem_of
 from remat_cli.results.store import key_of
 from remat_cli.results.versions import versions
 

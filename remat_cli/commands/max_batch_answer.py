@@ -15,6 +15,7 @@ from remat_cli.actions.largest import BASELINES, Listeners, SizeQuestion, find_l
 from remat_cli.actions.scaling import Scaled, SizedStep, scale_step
 from remat_cli.commands import methods, options
 from remat_cli.errors import InTheWay, Usage
+from remat_cli.formats.files import stem_of
 from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.gradient.optimizers import Recipe
 from remat_cli.gradient.parameters import Choice
@@ -104,8 +105,8 @@ def _found(
 def _tell(model: Path, steps: Scaled, found: Largest, given: Mapping[str, Any], halted: bool) -> Halted | None:
     """Write the plan, and say what was found; what to end with, if somebody ended the search."""
     error = Halted() if halted else None
-    stem = model.name.removesuffix(".onnx")
-    path = _saved(found.plan, given["output"] or model.with_name(f"{stem}.{steps.dim}{found.size}.plan.json"))
+    usual = model.with_name(f"{stem_of(model)}.{steps.dim}{found.size}.plan.json")
+    path = _saved(found.plan, given["output"] or usual)
     if given["as_json"]:
         options.say_object(sizes.as_object(found, steps.dim, str(path)), error)
     elif not given["quiet"]:
@@ -118,7 +119,7 @@ def _tell(model: Path, steps: Scaled, found: Largest, given: Mapping[str, Any], 
 
 def _saved(plan: Planned, path: Path) -> Path:
     """Where the plan was written with its model: what was searched for long is not lost for files in the way."""
-    stem, tries = path.name.removesuffix(".json").removesuffix(".plan"), count(2)
+    stem, tries = stem_of(path), count(2)
     while True:
         try:
             notes = plan.saved(path)

@@ -20,6 +20,7 @@ from remat_cli.actions.shrinking.shrink import Shrinking, Shrunk, check_places, 
 from remat_cli.actions.shrinking.ways import AS_IT_IS, CLEARLY, STOCK, Outputs, Recommended, TriedWay, is_good
 from remat_cli.commands import options
 from remat_cli.errors import NoPlan, RematError
+from remat_cli.formats.files import stem_of
 from remat_cli.saying.progress import Line
 from remat_cli.units import show_bytes, show_share, show_time
 
@@ -37,7 +38,7 @@ def shrink(model: Path, given: Mapping[str, Any]) -> None:
         target=given["target"],
         seed=given["seed"],
     )
-    output = given["output"] or model.with_name(f"{model.name.removesuffix('.onnx')}.small.onnx")
+    output = given["output"] or model.with_name(f"{stem_of(model)}.small.onnx")
     check_places(output, asked.target, model)
     clock = options.clock_of(given)
     with listening() as interrupts, folder_for(output) as folder, Line(given["quiet"] or given["as_json"]) as line:

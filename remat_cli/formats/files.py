@@ -18,6 +18,14 @@ from typing import IO
 from remat_cli.errors import BadInput
 
 
+def stem_of(path: Path) -> str:
+    """What files about one model share: `m` of `m.onnx`, `m.problem.json`, `m.plan.json` and the like."""
+    name = path.name.removesuffix(".json")
+    for kind in (".plan", ".problem", ".chain", ".joint", ".onnx"):
+        name = name.removesuffix(kind)
+    return name
+
+
 def write_whole(path: Path, content: bytes | str) -> None:
     """Write through a temporary file beside the destination, synced and then renamed over it."""
     try:

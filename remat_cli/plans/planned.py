@@ -17,7 +17,7 @@ from typing import NoReturn
 from profiles.costfile import dump
 from remat_cli.errors import RematWarning, Usage
 from remat_cli.formats import planfile
-from remat_cli.formats.files import write_whole
+from remat_cli.formats.files import stem_of, write_whole
 from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.formats.planfile import PlanFile, describe, replay
 from remat_cli.notes.words import sentences
@@ -135,8 +135,7 @@ class Planned:
         destination = path
         inputs = [source.path for source in (self.recorded.model, self.recorded.costs) if source]
         check_place(destination, FileKind.PLAN, *inputs)
-        stem = destination.name.removesuffix(".json").removesuffix(".plan")
-        for name in _free_names(stem):
+        for name in _free_names(stem_of(destination)):
             files = self._files(destination, name)
             if all(not path.exists() or path.read_bytes() == content for path, content in files.values()):
                 break

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from profiles.costs import Costs
 from profiles.kernels import THREADS
 from remat_cli.checking.trying import Peaks
+from remat_cli.formats.files import stem_of
 from remat_cli.formats.planfile import AS_RUN, FILE, CutOps, Source
 from remat_cli.model.graph import Graph
 from remat_cli.model.problem_of import Named, as_it_stands, problem_of
@@ -136,11 +137,8 @@ class Subject:
 
     @property
     def stem(self) -> str:
-        """The stem that output files share: `m` for `m.onnx`, `m.problem.json` and `m.chain.json`."""
-        name = self.path.name.removesuffix(".json")
-        for kind in (".problem", ".chain", ".joint", ".onnx"):
-            name = name.removesuffix(kind)
-        return name
+        """The stem that output files share."""
+        return stem_of(self.path)
 
     def beside(self, suffix: str) -> Path:
         """`m.onnx` gives `m.plan.json` and so on, in the same folder."""

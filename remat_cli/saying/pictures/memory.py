@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from remat_cli.formats.files import stem_of
 from remat_cli.plans.roles import Role
 from remat_cli.plans.timeline import Timeline
 from remat_cli.saying.pictures import canvas
@@ -201,5 +202,5 @@ def _several(axes: Any, every: Sequence[Shown], scale: _Scale) -> None:
 
 def label(found: Shown) -> str:
     """The label that tells a plan from others: its file, its method and its budget."""
-    name = found.path.name.removesuffix(".json").removesuffix(".plan")
+    name = stem_of(found.path)
     return f"{canvas.short(name, 24)} ({found.recorded.method})" if found.recorded else canvas.short(found.name, 24)
