@@ -7,6 +7,7 @@ import itertools
 import threading
 import warnings
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from remat_cli.torch.metering import Meter
 from remat_cli.torch.ranks import compare, on_one_rank
 from remat_cli.torch.wrapped import bucket_bytes
 from remat_cli.units import show_bytes
-from tests.torch.allocator import allocated
+from tests.torch.allocator import allocated, allocated_in_all_threads, counting
 from tests.torch.steps import backend, said
 
 
@@ -132,24 +133,28 @@ def alone() -> Any:
     distributed.destroy_process_group()
 
 
-def shards(budget: str) -> tuple[int, int, list[str]]:
-    """What a rank holds in its fourth step by the allocator and by the meter, and what was said."""
+def shards(
+    budget: str, kept: bool = False, witness: Callable[[Callable[[], Any]], int] = allocated, steps: int = 1
+) -> tuple[int, int, list[str]]:
+    """What a rank holds from its fourth step on by the allocator and by the meter, and what was said. `kept`: gathered
+    weights stay for the backward pass."""
     torch._dynamo.reset()
     torch.manual_seed(0)
     module, x, asked = Net(*(Block(128) for _ in range(3))), torch.randn(1024, 128), backend(budget)
     for block in module:
         block.compile(backend=asked, dynamic=False)
-        distributed.fsdp.fully_shard(block)
+        distributed.fsdp.fully_shard(block, reshard_after_forward=not kept)
     distributed.fsdp.fully_shard(module)
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always", remat_torch.RematWarning)
         for _ in range(3):  # where it is over, plans are made anew, twice
             module.zero_grad()
             module(x).backward()
-    module.zero_grad()
-    held = sum(p.to_local().nbytes for p in module.parameters()) + x.nbytes
-    peak = held + allocated(lambda: module(x).backward())
-    return peak, asked.step.meter.peak, said(heard)
+    held, most = sum(p.to_local().nbytes for p in module.parameters()) + x.nbytes, 0
+    for _ in range(steps):
+        module.zero_grad()
+        most = max(most, witness(lambda: module(x).backward()))
+    return held + most, asked.step.meter.peak, said(heard)
 
 
 @pytest.mark.slow
@@ -306,21 +311,24 @@ def test_ranks_have_one_plan_and_the_gradients_of_a_single_process(way: str, wor
             torch.testing.assert_close(own, other.grad, rtol=1e-5, atol=1e-7)
 
 
-def rank_with_shares(number: int, world: int, place: str) -> None:
+def rank_with_shares(number: int, world: int, kept: bool, place: str) -> None:
     torch.set_num_threads(1)
     store = distributed.FileStore(f"{place}/store", world)
     distributed.init_process_group("gloo", store=store, rank=number, world_size=world)
-    torch.save([shards(budget) for budget in ("1GB", "75%", "60%", "30%")], f"{place}/{number}")
+    budgets = ("1GB", "75%", "60%", "30%")
+    torch.save([shards(each, kept, allocated_in_all_threads, 4) for each in budgets], f"{place}/{number}")
     distributed.destroy_process_group()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("world", [2, 4])
-def test_each_rank_keeps_to_its_share(world: int, tmp_path: Path) -> None:
-    multiprocessing.spawn(rank_with_shares, (world, str(tmp_path)), nprocs=world)
+@pytest.mark.parametrize("kept", [False, True])
+def test_each_rank_keeps_to_its_share(kept: bool, world: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In each step: a copy of gradients on their way may be freed in a thread of gloo, sooner or later."""
+    monkeypatch.setenv("LD_PRELOAD", counting(tmp_path))
+    multiprocessing.spawn(rank_with_shares, (world, kept, str(tmp_path)), nprocs=world)
     for number in range(world):
         (whole, _, _), *found = torch.load(tmp_path / str(number))
         for share, (peak, metered, told) in zip((75, 60, 30), found, strict=True):
-            # when a gradient arrives differs between steps: the allocator agrees closely where there is one rank
-            assert peak <= 1.15 * metered
+            assert peak <= 1.02 * metered
             assert metered <= 1.02 * whole * share / 100 or (show_bytes(metered) in told[-1] and "no less" in told[-1])
