@@ -1,7 +1,8 @@
 """Finds an order of computes for a joint graph's problem and a budget.
 
-Invariant: the order is legal by `simulate`. It keeps to the budget where `fits` says so, and is otherwise the known
-order of least peak, whichever budget it was found for. No given candidate that fits is cheaper.
+Invariant: the order is legal by `simulate`. It keeps to the budget where `fits` says so. Otherwise it is the leanest of
+what a search without a budget found and of plans that kept to theirs: it does not depend on the budget that was missed.
+No given candidate that fits is cheaper.
 """
 
 from __future__ import annotations
@@ -75,11 +76,13 @@ def find(problem: Problem, limit: int, clock: Clock, candidates: Callable[[], It
     given = [whole, *candidates()]
     orders = [*given, *known.orders]
     if known.bound > limit:
-        result = Result(Status.INFEASIBLE, None, impossible=Impossible(limit, known.bound))
+        found, result = orders, Result(Status.INFEASIBLE, None, impossible=Impossible(limit, known.bound))
     else:
-        orders, result = _search(problem, orders, limit, Limits(clock=clock.at_least(SEARCH_SHARE)))
+        found, result = _search(problem, orders, limit, Limits(clock=clock.at_least(SEARCH_SHARE)))
     lean = Remembered()
-    if _leanest(problem, orders) > limit and time not in known.searched:
+    if _leanest(problem, found) <= limit:
+        orders = found
+    elif time not in known.searched:  # with what was found on the way a larger budget could hold less than a smaller one
         lean = _lean(problem, given, Limits(clock=clock.again()))
         orders = [*orders, *lean.orders]
     order, outcome = _chosen(problem, orders, limit)

@@ -27,6 +27,13 @@ def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     remembering.KNOWN.clear()
 
 
+@pytest.fixture(scope="module")
+def dense() -> Problem:
+    torch.manual_seed(0)
+    module, _, count = captured(Dense(), (torch.randn(64, 16),))
+    return lower(joints.read(module, count), estimates("cpu")).problem
+
+
 @pytest.fixture
 def problem() -> Problem:
     torch.manual_seed(0)
@@ -70,15 +77,22 @@ def test_a_smaller_budget_holds_no_more_than_a_plan_that_fitted_a_larger_one(pro
     assert plan(problem, 0.0).outcome.peak <= fitting.outcome.peak
 
 
-def test_the_leanest_is_as_lean_as_what_a_search_within_a_budget_finds() -> None:
+def test_the_leanest_is_as_lean_as_what_a_search_within_a_budget_finds(dense: Problem) -> None:
     """With nothing known of the graph before either, but for a step that is not worth a search."""
-    torch.manual_seed(0)
-    module, _, count = captured(Dense(), (torch.randn(64, 16),))
-    dense = lower(joints.read(module, count), estimates("cpu")).problem
     within = plan(dense, 0.545, 150_000)
     assert within.fits
     remembering.KNOWN.clear()
     assert plan(dense, 0.0, 150_000).outcome.peak <= within.outcome.peak * (1 + planning.LAST_STEP)
+
+
+def test_a_budget_that_is_missed_holds_what_every_budget_that_is_missed_holds(dense: Problem) -> None:
+    """A search within this one finds a leaner plan than the search for the leanest, which still does not fit."""
+    lean = plan(dense, 0.0, 30_000)
+    remembering.KNOWN.clear()
+    missed = find(dense, lean.outcome.peak - 4_000, limited(None, 30_000), tuple)
+    assert not missed.fits
+    assert missed.order == lean.order
+    assert plan(dense, 0.0, 30_000).order == lean.order
 
 
 def test_the_leanest_is_searched_once_and_for_no_budget(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
