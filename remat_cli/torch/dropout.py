@@ -3,7 +3,7 @@
 So only the mask, one byte for each number, is made once; what it leaves of the input can be computed again.
 
 Invariant: the new ops draw the same random numbers as the op that they replace. Kernels of other devices, and of other
-types and strides, draw or round otherwise: there the op stays as it is.
+types and strides, draw otherwise: there the op stays as it is.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any
 import torch
 from torch import fx
 
-from remat_cli.torch.private import is_contiguous_or_false
+from remat_cli.torch.private import is_contiguous_or_false, unset_fake_temporarily, without_modes
 
 DROPOUT = torch.ops.aten.native_dropout.default  # (x, share that is dropped, train) -> (result, mask)
 EMPTY = torch.ops.aten.empty_like.default
 DRAW = torch.ops.aten.bernoulli.p  # (a tensor of the mask's form, share that is kept)
 APPLY = torch.ops.aten.native_dropout_backward.default  # (x, mask, scale)
 RESULT, MASK = 0, 1  # the indices of its results
-EXACT = (torch.float32, torch.float64)  # in others the two ops round otherwise
+TYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 
 
 def share_and_scale(node: fx.Node) -> tuple[float, float] | None:
@@ -29,10 +29,16 @@ def share_and_scale(node: fx.Node) -> tuple[float, float] | None:
     if node.target is not DROPOUT or len(node.args) != 3 or node.args[2] is False or node.kwargs:
         return None
     result = node.meta["val"][RESULT]
-    if result.device.type != "cpu" or result.dtype not in EXACT or not is_contiguous_or_false(result):
+    if result.device.type != "cpu" or result.dtype not in TYPES or not is_contiguous_or_false(result):
         return None
     kept = 1.0 - float(node.args[1])
-    return kept, 0.0 if kept == 0 else 1 / kept
+    return kept, 0.0 if kept == 0 else _rounded(1 / kept, result.dtype)
+
+
+def _rounded(scale: float, dtype: torch.dtype) -> float:
+    """The factor as it stands in the op's mask, which has the type of its input."""
+    with unset_fake_temporarily(), without_modes():
+        return float(torch.tensor(scale, dtype=dtype))
 
 
 def split(graph: fx.Graph) -> None:
