@@ -82,7 +82,7 @@ def find(problem: Problem, limit: int, clock: Clock, candidates: Callable[[], It
     lean = Remembered()
     if _leanest(problem, found) <= limit:
         orders = found
-    elif time not in known.searched:  # with what was found on the way a larger budget could hold less than a smaller one
+    elif time not in known.searched:  # with what was found, a larger budget could hold less than a smaller one
         lean = _lean(problem, given, Limits(clock=clock.again()))
         orders = [*orders, *lean.orders]
     order, outcome = _chosen(problem, orders, limit)

@@ -51,8 +51,8 @@ def test_two_ops_do_what_the_one_does(name: str, dtype: torch.dtype) -> None:
 
 @pytest.mark.parametrize(("dtype", "share"), [(torch.float32, "55%"), (torch.bfloat16, "60%")])
 def test_only_masks_must_be_held(dtype: torch.dtype, share: str) -> None:
-    """What eight dropouts leave, and their masks, would be 70% of the memory; masks alone are 14%, and 25% where numbers
-    are half as long. Eager draws other masks in bfloat16: there torch's own compilation op by op is the witness."""
+    """What eight dropouts leave, and their masks, would be 70% of the memory; masks alone are 14%, and 25% where
+    numbers are half as long. Eager draws other masks in bfloat16: there torch's own compilation is the witness."""
     torch.manual_seed(0)
     layers = [layer for _ in range(8) for layer in (nn.Linear(WIDTH, WIDTH), nn.Dropout(0.3), nn.Tanh())]
     module = nn.Sequential(*layers).to(dtype)
