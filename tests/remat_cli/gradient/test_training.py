@@ -576,3 +576,34 @@ def test_models_are_read_as_everywhere_else() -> None:
         assert remat.grad(mixed, **sizes).graph == remat.grad(sorted_one).graph
     with pytest.raises(Usage, match="there is no dimension 'y'"):
         remat.grad(mixed, batch=4, dims={"y": 2})
+
+
+def test_an_input_that_a_known_branch_alone_reads_is_there() -> None:
+    """It was refused, as what nothing produces."""
+    info = helper.make_tensor_value_info
+    made = helper.make_graph(
+        [helper.make_node("Mul", ["x", "w"], ["m"])], "branch", [], [info("m", TensorProto.FLOAT, [2])]
+    )
+    nodes = [
+        helper.make_node("If", ["known"], ["z"], then_branch=made, else_branch=made),
+        helper.make_node("ReduceSum", ["z"], ["loss"], keepdims=0),
+    ]
+    held = [onnx.numpy_helper.from_array(np.array([3, 4], np.float32), "w")]
+    held.append(onnx.numpy_helper.from_array(np.array(True), "known"))
+    given, loss = info("x", TensorProto.FLOAT, [2]), info("loss", TensorProto.FLOAT, [])
+    graph = helper.make_graph(nodes, "g", [given], [loss], held)
+    forward = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    data = np.array([1, -2], np.float32)
+    assert run(training_graph(forward, Options()), {"x": data, "w": np.array([3, 4], np.float32)})["loss"] == 3 - 8
+
+
+def test_functions_that_call_each_other_without_end_are_refused_in_memory_too() -> None:
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("own", 1)]
+    forward = perceptron()
+    forward.graph.node.append(helper.make_node("One", ["y"], ["z"], domain="own"))
+    forward.opset_import.append(opsets[1])
+    for name, other in (("One", "Two"), ("Two", "One")):
+        call = helper.make_node(other, ["x"], ["y"], domain="own")
+        forward.functions.append(helper.make_function("own", name, ["x"], ["y"], [call], opsets))
+    with pytest.raises(BadInput, match="or no end"):
+        remat.grad(forward)
