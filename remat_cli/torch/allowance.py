@@ -52,17 +52,19 @@ class Allowance:
         self.given.watch(given)
         self.buckets = bucket_bytes(self.given)
 
-    def bytes(self, whole: int, held: int) -> int:
-        """The limit for graphs that hold `whole` bytes as written, `held` of which are there already."""
+    def bytes(self, whole: int, held: int, apart: int = 0) -> int:
+        """The limit for graphs that hold `whole` bytes as written, `held` of which are there already, as `apart` is,
+        which other graphs hold."""
         others = self.beside + self.earlier + self.buckets
         if self.budget is None:
             return usable_bytes(self.device) + held - others
+        others += apart
         return self.budget.bytes(whole + others) - others
 
-    def room(self, lowered: Lowered) -> GraphRoom:
-        """The limit for a graph that has the whole allowance for itself."""
+    def room(self, lowered: Lowered, apart: int = 0) -> GraphRoom:
+        """The limit for a graph that has the whole allowance for itself, but for `apart`."""
         self.device = device_of(lowered)
-        return GraphRoom(self.bytes(baseline(lowered.as_written.problem)[1].peak, lowered.problem.resident))
+        return GraphRoom(self.bytes(baseline(lowered.as_written.problem)[1].peak, lowered.problem.resident, apart))
 
 
 def allowance_of(budget: str | int, beside: Beside = 0) -> Allowance:

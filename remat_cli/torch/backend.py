@@ -45,7 +45,7 @@ class Backend:
         tell_of_skipped(self)
         try:
             write_out(module)
-            return _Graph(self).compile(module, inputs)
+            return _Graph(self, inputs).compile(module, inputs)
         except (
             TorchDynamoException,
             RanksDiffer,
@@ -73,9 +73,9 @@ class Backend:
 class _Graph:
     """One graph on its way from torch.compile to a forward and a backward pass."""
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, inputs: Any) -> None:
         self.backend = backend
-        self.number = backend.step.add_graph()
+        self.number = backend.step.add_graph(inputs)
         self.planned: PlannedJoint | None = None
         self.late: fx.GraphModule | None = None  # the backward graph as it was planned
         self.leaves: list[bool] = []

@@ -3,7 +3,8 @@
 In the first step every op is metered. Where several graphs together held more than the budget, each gets a room
 (`sharing.py`) and torch.compile begins anew, and once more where the plans that came of it held more as well. A step
 that begins with more gradients of earlier batches than any before it is observed as the first was, and so is the one
-after a step of more runs, as where a pipeline has microbatches on their way.
+after a step of more runs, as where a pipeline has microbatches on their way. A graph that is compiled after that is
+planned beside what still lives of it.
 
 Invariant: it only observes, and never changes what a graph computes.
 """
@@ -11,7 +12,7 @@ Invariant: it only observes, and never changes what a graph computes.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -24,7 +25,7 @@ from remat_cli.torch.lowering import Lowered
 from remat_cli.torch.metering import Meter
 from remat_cli.torch.partition import PlannedJoint
 from remat_cli.torch.pending import Run
-from remat_cli.torch.private import at_the_end_of_backward, disable
+from remat_cli.torch.private import FakeTensor, at_the_end_of_backward, disable
 from remat_cli.torch.reading import plain_tensors_of
 from remat_cli.torch.sharing import ForwardRun, GraphRoom, Need, divide, held_by_order, need_of, unforeseen, whole_peak
 from remat_cli.torch.wrapped import around, held_by, named, under_way
@@ -63,17 +64,27 @@ class WholeStep:
     allowed: int | None = None  # bytes that the newest graph may hold, if its plan keeps to them
     earlier: Meter = field(default_factory=Meter)  # gradients that were there when its forward passes began
     grown: bool = False  # whether these, or the runs of a step, are more than in any step before
+    apart: int = 0  # what modules of earlier steps hold beside the newest graph
 
-    def add_graph(self) -> int:
-        """The number of a graph that is about to be compiled."""
+    def add_graph(self, given: Sequence[Any]) -> int:
+        """The number of a graph that is about to be compiled with these tensors."""
         self.needs.append(NOTHING)
+        self.apart = self._held_apart(given) if self.settled else 0
         return len(self.needs) - 1
+
+    def _held_apart(self, given: Sequence[Any]) -> int:
+        """The bytes that live of a step that is over, beside what a later graph is given and the gradients of that."""
+        tensors = [x for x in given if isinstance(x, torch.Tensor)]
+        if any(isinstance(x, FakeTensor) for x in tensors):  # they stand for weights, which may be those of that step
+            return 0
+        gradients = [x.grad for x in tensors if x.is_leaf and x.grad is not None]
+        return self.meter.count() - self.meter.part([tensors, gradients])
 
     def room(self, graph: int, lowered: Lowered) -> GraphRoom:
         """The bytes that a graph may hold: its room if it is known, otherwise the whole allowance."""
         self.needs[graph] = need = need_of(lowered)
         ops, room = self.rooms.get(graph, (0, None))
-        return room if room is not None and ops == need.ops else self.allowance.room(lowered)
+        return room if room is not None and ops == need.ops else self.allowance.room(lowered, self.apart)
 
     def hear(self, graph: int, planned: PlannedJoint) -> None:
         """Record a graph's plan. The message of one that needs more than its room waits for the end of the step."""

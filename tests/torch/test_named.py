@@ -76,6 +76,37 @@ def test_a_later_module_keeps_its_plan_and_is_metered_beside_the_weights_of_anot
     assert graph.predicted <= graph.budget < graph.before
 
 
+@pytest.mark.parametrize("lives", [True, False])
+def test_a_later_module_is_planned_beside_the_weights_of_another_that_lives(lives: bool) -> None:
+    """Two trainings in turn, as of a generator and a discriminator: the first holds its weights through both steps, and
+    is counted once where a graph of its own is compiled later, for another size."""
+    first, later, alone = Loss(), Loss(), Loss()
+    for module in (later, alone):
+        module.inner.append(nn.Linear(16, 16))
+    left = sum(x.nbytes for x in [*first.parameters(), first.x]) if lives else 0
+    alone.compile(backend="remat", options={"budget": "1GB"}, dynamic=False)
+    alone().backward()
+    whole = remat_torch.report(alone).graphs[-1].before
+    limit = whole * 85 // 100
+    for module in (first, later):
+        module.compile(backend="remat", options={"budget": limit + left, "time_limit": 1.0}, dynamic=False)
+    first().backward()
+    first.zero_grad()
+    if not lives:
+        del first, module
+        gc.collect()
+    later().backward()
+    graph = remat_torch.report(later).graphs[-1]
+    assert graph.budget == limit
+    assert graph.measured <= limit + left
+    assert graph.predicted <= graph.budget < graph.before
+    if lives:
+        first.x = first.x[:-1].clone()
+        first().backward()
+        other = sum(x.nbytes for x in [*later.parameters(), *(p.grad for p in later.parameters()), later.x])
+        assert remat_torch.report(first).graphs[-1].budget == limit + left - other
+
+
 def test_options_are_checked_and_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("REMAT_BUDGET", raising=False)
     with pytest.raises(ValueError, match="needs a budget: options="):
