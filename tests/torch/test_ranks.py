@@ -332,3 +332,51 @@ def test_each_rank_keeps_to_its_share(kept: bool, world: int, tmp_path: Path, mo
         for share, (peak, metered, told) in zip((75, 60, 30), found, strict=True):
             assert peak <= 1.02 * metered
             assert metered <= 1.02 * whole * share / 100 or (show_bytes(metered) in told[-1] and "no less" in told[-1])
+
+
+def half(number: int, world: int, place: str) -> None:
+    """One process: blocks with dropout that compute in bfloat16, by torch's own compilation and by ours."""
+    torch.set_num_threads(1)
+    store = distributed.FileStore(f"{place}/store", world)
+    distributed.init_process_group("gloo", store=store, rank=number, world_size=world)
+    policy = distributed.fsdp.MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
+    found = []
+    for asked in ("aot_eager", backend("1GB"), backend("60%")):
+        torch._dynamo.reset()
+        torch.manual_seed(0)
+        module = Net(*(nn.Sequential(Block(64), nn.Dropout(0.1)) for _ in range(3)))
+        for block in module:
+            block.compile(backend=asked, dynamic=False)
+            distributed.fsdp.fully_shard(block, mp_policy=policy)
+        distributed.fsdp.fully_shard(module, mp_policy=policy)
+        x = torch.randn(world, 512, 64)[number]
+
+        def train(module: Net = module, x: torch.Tensor = x) -> None:
+            module.zero_grad()
+            torch.manual_seed(number)
+            module(x).backward()
+
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always", remat_torch.RematWarning)
+            for _ in range(3):
+                train()
+        module.zero_grad()
+        held = sum(p.to_local().nbytes for p in module.parameters()) + x.nbytes
+        peak = held + allocated_in_all_threads(train)
+        found.append(([p.grad.full_tensor() for p in module.parameters()], peak, said(heard)))
+    torch.save(found, f"{place}/{number}")
+    distributed.destroy_process_group()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("world", [2, 4])
+def test_ranks_in_bfloat16_have_the_bits_of_torchs_own_compilation(
+    world: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LD_PRELOAD", counting(tmp_path))
+    multiprocessing.spawn(half, (world, str(tmp_path)), nprocs=world)
+    for number in range(world):
+        own, whole, within = torch.load(tmp_path / str(number))
+        for gradients, _, _ in (whole, within):
+            assert all(map(torch.equal, gradients, own[0]))
+        assert within[1] <= 1.02 * 0.6 * whole[1] or "no less is known" in within[2][-1]
