@@ -181,5 +181,5 @@ def test_stages_of_a_pipeline_keep_to_their_shares_or_say_so(kind: str, world: i
         for _, held, metered, _ in rows:  # with what was there before: the input, and what microbatches arrive in
             there = x.nbytes * sum((place > 0) + (place < LAYERS - 1) for place in range(number, LAYERS, world))
             there = x.nbytes * (number == 0) + (0 if RELEASED else there)
-            assert held + there <= 1.1 * metered  # what waits to be sent differs from step to step
-            assert held + there >= 0.9 * metered or RELEASED
+            assert held + there <= 1.1 * metered  # what waits to be sent differs from step to step, by a batch at most
+            assert held + there + x.nbytes >= 0.9 * metered or RELEASED
