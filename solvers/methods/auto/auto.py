@@ -23,6 +23,7 @@ from solvers.methods.auto.raising import Raising
 from solvers.methods.auto.scheduler import Scheduler
 from solvers.methods.auto.walking import EvictionWalks
 from solvers.methods.auto.within import Within
+from solvers.methods.exact.low_walks import lowest
 from solvers.methods.exact.options import NOTHING_KNOWN, Known
 from solvers.methods.exact.small import MOST, Small
 from solvers.notes import Note, SolverNote
@@ -31,6 +32,7 @@ from solvers.pebbles.floor import dig
 from solvers.problem import Grounds, Limits, Problem, Result, Status
 
 _LEISURE = 5_000_000  # moves, at least, for the least peak where it is proved that nothing fits
+_WALKING = 1 / 8  # of them for walks, as for the least peak that is asked for
 
 
 def solve(problem: Problem, budget: int, limits: Limits, options: Known = NOTHING_KNOWN) -> Result:
@@ -84,7 +86,10 @@ class Auto:
         lean = Best(asked.as_asked, -1, limits)
         lean.offer(known.order, known.by)
         with asked.best.ledger.at_work(LeastPeak.name):
-            found = dig(lean, known.peak, limits)
+            walked = lowest(asked.as_asked, limits.silent().share(_WALKING)).leanest
+            assert walked is not None
+            lean.offer(walked.order, walked.by)
+            found = dig(lean, min(known.peak, walked.peak), limits)
         clock.spend(moves=limits.clock.work.spent)
         asked.raise_least(found)
         assert lean.leanest is not None
