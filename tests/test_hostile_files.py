@@ -21,6 +21,7 @@ from remat_cli.errors import RematError
 from remat_cli.formats import certificatefile, planfile, problemfile
 from remat_cli.gradient.training import Options
 from remat_cli.ingest import ingest
+from remat_cli.onnx_graph.load import load_with_tensors
 from remat_cli.planning.loading import load_subject
 from remat_cli.zoo.build import build
 from tests.fuzzing import mutated, twisted, warped
@@ -121,7 +122,7 @@ def _estimated(path: Path) -> None:
 
 
 def _differentiated(path: Path) -> None:
-    differentiate(path, Options())
+    differentiate(load_with_tensors(path), Options())
 
 
 def _graph(data: Path) -> onnx.ModelProto:
