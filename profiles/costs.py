@@ -115,6 +115,11 @@ class Costs:
         return "cuda" if self.device.get("kind") == "cuda" else "cpu"
 
     @property
+    def estimated(self) -> frozenset[str]:
+        """The ops that were not run alone: what their kernels work in was not seen."""
+        return frozenset(name for name, cost in self.ops.items() if cost.how in ("estimated", "inside"))
+
+    @property
     def measured(self) -> bool:
         """Whether kernels were run for the costs, so that their workspace is known."""
         return any(cost.how == "measured" for cost in self.ops.values())

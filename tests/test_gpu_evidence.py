@@ -89,7 +89,8 @@ def test_what_it_says_of_cuda_on_a_device_that_is_memory_only(tmp_path: Path) ->
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no compiler, and so no device")
 def test_every_part_in_onnx_runs_on_a_device_that_is_memory_only(tmp_path: Path) -> None:
-    """ResNet-50, which alone has convolutions, works there in memory that is in no profile: its bytes are not asked."""
+    """The small profile ends before it measured what ResNet-50, which alone has convolutions, works in: its bytes are
+    not asked."""
     given = environment(build(tmp_path / "device"), XDG_CACHE_HOME=str(tmp_path / "cache"))
     found = gathered(tmp_path, given, "--device", "cuda", "--minutes", "60", "--only", "machine", *IN_ONNX)
     for name in ("gpt2", "resnet50", "unet", "bert"):

@@ -37,7 +37,7 @@ def ops_of(graph: Graph, only: Collection[str] | None = None) -> Ops:
     return Ops(
         {op.name: _signature(graph, op, constants, held) for op in wanted},
         frozenset(op.name for op in wanted if _is_free(op, outputs)),
-        frozenset(op.name for op in wanted if _is_light(graph, op) and not _is_free(op, outputs)),
+        frozenset(op.name for op in wanted if is_light(graph, op) and not _is_free(op, outputs)),
     )
 
 
@@ -57,7 +57,7 @@ def _is_free(op: Op, outputs: set[str]) -> bool:
     return any(True for _ in semantics.views(op)) and not outputs.intersection(op.outputs)
 
 
-def _is_light(graph: Graph, op: Op) -> bool:
+def is_light(graph: Graph, op: Op) -> bool:
     """Whether the op is too small to measure: it computes a few shapes, as a rewritten graph does, or makes nothing."""
     results = [graph.values[name] for name in op.writes]
     if not any(value.bytes for value in results):

@@ -23,6 +23,7 @@ from remat_cli.model.in_place import InPlace, divide_updates, hold_back, narrow
 from remat_cli.model.problem_of import as_rewritten
 from remat_cli.model.semantics import needs_training_build
 from remat_cli.model.sessions import STRICT, Session
+from remat_cli.model.signatures import is_light
 from remat_cli.model.step_parts import parts_of
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.onnx_graph.load import content_of
@@ -192,8 +193,7 @@ def _of_costs(graph: Graph, costs: Costs | None, target: Target, written_out: bo
         yield Note(PlanNote.WRITTEN_OUT, ("values of 16 bits are computed in float32",))
     elif costs is None and not written_out and (why := narrow(graph)):
         yield Note(PlanNote.UNLIKE, (why,))
-    if costs is None or not costs.measured:
-        yield from _unknown_work(graph)
+    yield from _unknown_work(graph, costs)
     if costs is not None and (waited := costs.whole.waited) is not None:
         yield Note(PlanNote.MEASURED_WHILE_BUSY, (waited,))
     if costs is not None and (seen := costs.whole.seen):
@@ -202,11 +202,18 @@ def _of_costs(graph: Graph, costs: Costs | None, target: Target, written_out: bo
         yield Note(PlanNote.WRITTEN_OUT if as_it_runs else PlanNote.UNLIKE, (unlike,))
 
 
-def _unknown_work(graph: Graph) -> Iterator[Note]:
-    """Ops that may work in anything, of which no estimate knows. Those of training builds do not run here at all."""
-    holders = [op for op in graph.ops if has_subgraph(op.node)]
-    apart = [op for op in graph.ops if not has_subgraph(op.node) and not needs_training_build(op.node)]
-    kernels = [op for op in apart if not is_known(op.domain, op.op_type)]
+def _unknown_work(graph: Graph, costs: Costs | None) -> Iterator[Note]:
+    """Ops that may work in anything, of which no estimate knows: on a GPU of any that was not measured. Those of
+    training builds do not run here at all."""
+    asked = [op for op in graph.ops if not needs_training_build(op.node)]
+    on_gpu = costs is not None and costs.kind == "cuda"
+    if costs is not None and on_gpu:
+        estimated = costs.estimated
+        asked = [op for op in asked if op.name in estimated and not is_light(graph, op)]
+    elif costs is not None and costs.measured:
+        return
+    holders = [op for op in asked if has_subgraph(op.node)]
+    kernels = [op for op in asked if not has_subgraph(op.node) and (on_gpu or not is_known(op.domain, op.op_type))]
     for kind, ops in ((PlanNote.SUBGRAPHS_UNKNOWN, holders), (PlanNote.KERNELS_UNKNOWN, kernels)):
         if ops:
             yield Note(kind, (ops[0].op_type, ops[0].name, _and_more(len(ops))))
