@@ -324,13 +324,15 @@ def rank_with_shares(number: int, world: int, kept: bool, place: str) -> None:
 @pytest.mark.parametrize("world", [2, 4])
 @pytest.mark.parametrize("kept", [False, True])
 def test_each_rank_keeps_to_its_share(kept: bool, world: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In each step: a copy of gradients on their way may be freed in a thread of gloo, sooner or later."""
+    """In each step. A thread of gloo frees its copy of a block's gradients when its turn comes, which the meter cannot
+    see: on a busy machine such a copy is there beside the peak."""
+    copy = sum(p.nbytes for p in Block(128).parameters())
     monkeypatch.setenv("LD_PRELOAD", counting(tmp_path))
     multiprocessing.spawn(rank_with_shares, (world, kept, str(tmp_path)), nprocs=world)
     for number in range(world):
         (whole, _, _), *found = torch.load(tmp_path / str(number))
         for share, (peak, metered, told) in zip((75, 60, 30), found, strict=True):
-            assert peak <= 1.02 * metered
+            assert peak <= 1.02 * metered + copy
             assert metered <= 1.02 * whole * share / 100 or (show_bytes(metered) in told[-1] and "no less" in told[-1])
 
 
