@@ -1,8 +1,9 @@
 """Finds an order of computes for a joint graph's problem and a budget.
 
-Invariant: the order is legal by `simulate`. It keeps to the budget where `fits` says so. Otherwise it is the leanest of
-what a search without a budget found and of plans that kept to theirs: it does not depend on the budget that was missed.
-No given candidate that fits is cheaper.
+Invariant: the order is legal by `simulate`. It keeps to the budget where `fits` says so. No given candidate that fits
+is cheaper. Of a graph and a time to search, in whatever order budgets are asked: a smaller budget never holds more than
+a larger one, and all that are missed hold the same, the leanest of what a search without a budget found and of plans
+that kept to theirs. So what was answered binds what is asked later, also where a plan of other memory costs less.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 from remat_cli.model.proved import PlanProof, overhead_of
 from remat_cli.torch.ranks import on_one_rank
-from remat_cli.torch.remembering import Order, Remembered, key, recall, recall_known, remember, remember_known, time_of
+from remat_cli.torch.remembering import Answer, Order, Remembered, key, recall, remember, time_of
 from solvers.clock import Clock
 from solvers.methods.auto.least_peak import minimize_peak
 from solvers.methods.mincut.last_run import last_run_bound
@@ -66,32 +67,41 @@ def find(problem: Problem, limit: int, clock: Clock, candidates: Callable[[], It
     if before.peak <= limit:
         return PlannedOrder(whole, before, before, limit, Status.OPTIMAL, float(before.cost))
     time, graph = time_of(clock), key(problem)
-    place = key(problem, limit, time)
-    known = recall_known(problem, graph)
-    if (kept := recall(problem, limit, place)) is not None:
-        order, bound = kept
-        known = remember_known(problem, graph, Remembered((order,)))
-        order, outcome = _chosen(problem, known.orders, limit)
-        return PlannedOrder(order, outcome, before, limit, Status.FEASIBLE, bound)
+    known = recall(problem, graph)
+    answers = [answer for answer in known.answers if answer.time == time]
+    floor = max((answer.peak for answer in answers if answer.limit < limit), default=0)
+    if same := [answer for answer in answers if answer.holds_for(limit)]:
+        answer = min(same, key=lambda answer: answer.peak)
+        return _as_before(problem, limit, answer, floor if answer.limit else answer.peak, known)
     given = [whole, *candidates()]
-    orders = [*given, *known.orders]
+    orders = [*given, *known.orders, *(answer.order for answer in answers)]
     if known.bound > limit:
         found, result = orders, Result(Status.INFEASIBLE, None, impossible=Impossible(limit, known.bound))
     else:
         found, result = _search(problem, orders, limit, Limits(clock=clock.at_least(SEARCH_SHARE)))
-    lean = Remembered()
-    if _leanest(problem, found) <= limit:
-        orders = found
-    elif time not in known.searched:  # with what was found, a larger budget could hold less than a smaller one
-        lean = _lean(problem, given, Limits(clock=clock.again()))
-        orders = [*orders, *lean.orders]
-    order, outcome = _chosen(problem, orders, limit)
-    status = result.status if result.status.found or outcome.peak > limit else Status.FEASIBLE
-    known = remember_known(problem, graph, replace(lean, orders=(order, *lean.orders)))
-    if outcome.peak <= limit:
-        remember(place, order, result.bound_any_order, limit)
     least = max(result.needed or 0, kept_bound(problem), known.bound)
+    if _leanest(problem, found) > limit:  # with what was found, a larger budget could hold less than a smaller one
+        lean, proved = _lean(problem, given, clock)
+        lean, outcome = _chosen(problem, [lean, *orders], 0)
+        answers.append(Answer(time, 0, lean, outcome.peak))
+        found, least, floor = [lean], max(least, proved), 0
+    order, outcome = _chosen(problem, found, limit, floor)
+    if outcome.peak <= limit:
+        answers.append(Answer(time, limit, order, outcome.peak, result.bound_any_order))
+    remember(problem, graph, Remembered((), least, tuple(answers)))
+    status = result.status if result.status.found or outcome.peak > limit else Status.FEASIBLE
     return PlannedOrder(order, outcome, before, limit, status, result.bound_any_order, least)
+
+
+def _as_before(problem: Problem, limit: int, answer: Answer, floor: int, known: Remembered) -> PlannedOrder:
+    """The plan of an answer that holds for this limit as well, or a cheaper one that is known by now."""
+    order, outcome = _chosen(problem, [answer.order, *known.orders], answer.peak, floor)
+    if answer.limit not in (0, limit):
+        new = replace(answer, limit=limit, order=order, peak=outcome.peak)
+        remember(problem, key(problem), Remembered((), 0, (new,)))
+    status = Status.FEASIBLE if outcome.peak <= limit else Status.UNKNOWN
+    least = max(known.bound, kept_bound(problem))
+    return replace(judge(problem, order, limit), status=status, bound=answer.bound, least_peak_bound=least)
 
 
 def find_together(
@@ -104,8 +114,12 @@ def find_together(
         least = found.least_peak_bound
         return {"order": list(found.order), "status": found.status.value, "bound": found.bound, "least": least}
 
-    said = on_one_rank(key(problem, limit, time_of(clock)), clock.seconds, search)
+    time = time_of(clock)
+    said = on_one_rank(key(problem, limit, time), clock.seconds, search)
     found = judge(problem, tuple(said["order"]), limit)
+    if found.before.peak > limit:  # as the rank knows that searched
+        answer = Answer(time, limit if found.fits else 0, found.order, found.outcome.peak, said["bound"])
+        remember(problem, key(problem), Remembered((), 0, (answer,)))
     return replace(found, status=Status(said["status"]), bound=said["bound"], least_peak_bound=said["least"])
 
 
@@ -121,11 +135,12 @@ def _search(problem: Problem, known: list[Order], limit: int, limits: Limits) ->
     return (known if answer.plan is None else [*known, answer.plan.order()]), answer.result
 
 
-def _lean(problem: Problem, known: list[Order], limits: Limits) -> Remembered:
-    """Where nothing fits: an order of a peak as low as can be found, and a cheap one of that peak.
+def _lean(problem: Problem, known: list[Order], clock: Clock) -> tuple[Order, int]:
+    """Where nothing fits: a cheap order of a peak as low as can be found, and a peak that none goes below.
 
     No budget is given, so that the answer is the same for all of them.
     """
+    limits = Limits(clock=clock.again())
     proved = max(kept_bound(problem), last_run_bound(problem, limits.clock.share(BOUND_SHARE)))
     answer = schedule(problem, MOST_IN_ALL, minimize_peak, limits.share(1 / 4))
     if answer.plan is not None:
@@ -135,8 +150,8 @@ def _lean(problem: Problem, known: list[Order], limits: Limits) -> Remembered:
         limit = max(proved, int(leanest * (1 - step)))
         known, _ = _search(problem, known, limit, limits.share(STEP_SHARE))
         step *= 2 if _leanest(problem, known) < leanest * (1 - LAST_STEP) else 1 / 2
-    known, _ = _search(problem, known, _leanest(problem, known), limits)
-    return Remembered((_chosen(problem, known, 0)[0],), proved, (time_of(limits.clock),))
+    known, _ = _search(problem, known, _leanest(problem, known), Limits(clock=clock.again()))
+    return _chosen(problem, known, 0)[0], proved
 
 
 def _leanest(problem: Problem, known: Sequence[Order]) -> int:
@@ -150,6 +165,7 @@ def _best(problem: Problem, known: Sequence[Order], limit: int, most: int = 6) -
     return tuple(order for _, order in judged[:most])
 
 
-def _chosen(problem: Problem, known: Sequence[Order], limit: int) -> tuple[Order, Outcome]:
+def _chosen(problem: Problem, known: Sequence[Order], limit: int, floor: int = 0) -> tuple[Order, Outcome]:
+    """The cheapest order that holds no more than `limit` and no less than `floor`, or else the one nearest to that."""
     judged = [(order, evaluate(problem, order)[1]) for order in known]
-    return min(judged, key=lambda pair: (max(0, pair[1].peak - limit), pair[1].cost, pair[1].peak))
+    return min(judged, key=lambda one: (max(0, one[1].peak - limit, floor - one[1].peak), one[1].cost, one[1].peak))

@@ -1,7 +1,8 @@
 """Plans kept between runs: the same graph, budget and time ask for no second search.
 
 The good plans known of a graph are kept whatever budget each was found for: a plan for less memory is a candidate for
-more, and where nothing fits, the leanest is used. Within a process they are kept even where the user keeps no results.
+more, and where nothing fits, the leanest is used. What was answered is kept as well, so that later answers agree with
+it. Within a process all this is kept even where the user keeps no results.
 
 Invariant: what is recalled is an order like any other: it is judged anew, and one that is not legal or does not fit is
 forgotten.
@@ -10,8 +11,8 @@ forgotten.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from remat_cli.results.store import Store, folder, key_of
@@ -28,13 +29,29 @@ MOST = 24  # orders kept of a graph
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """The plan that a search of so much time answered for a limit, or for all limits that it misses, where that is 0.
+    `bound`: the cost that no order within the limit goes below."""
+
+    time: Time
+    limit: int
+    order: Order
+    peak: int
+    bound: float | None = None
+
+    def holds_for(self, limit: int) -> bool:
+        """A plan for more memory is one for less, as long as it fits."""
+        return self.peak <= limit <= self.limit or limit < self.peak > self.limit == 0
+
+
+@dataclass(frozen=True, slots=True)
 class Remembered:
-    """`orders`: the leanest first; each later one holds more and costs less. `bound`: what no order can hold less than.
-    `searched`: the times that searches for the leanest were given."""
+    """`orders`: the leanest first; each later one holds more and costs less. `bound`: what no order can hold less
+    than. `answers`: no two are for the same time and limit."""
 
     orders: tuple[Order, ...] = ()
     bound: int = 0
-    searched: tuple[Time, ...] = ()
+    answers: tuple[Answer, ...] = ()
 
 
 KNOWN: dict[str, Remembered] = {}  # of this process
@@ -50,40 +67,27 @@ def key(problem: Problem, limit: int | None = None, time: Time | None = None) ->
     return key_of({"joint": graph, "budget": limit, "time": time and list(time), "versions": versions()})
 
 
-def recall(problem: Problem, limit: int, where: str) -> tuple[Order, float | None] | None:
-    """The order that was found before, and the bound; None if there is none that fits."""
-    found = Store(folder()).get(where)
-    order = None if found is None else legal(problem, found.get("order"))
-    if found is None or order is None or _weight(problem, order)[0] > limit:
-        return None
-    return order, found.get("bound")
-
-
-def remember(where: str, order: Sequence[int], bound: float | None, limit: int) -> None:
-    Store(folder()).keep(where, {"method": "torch", "budget": limit}, {"order": list(order), "bound": bound})
-
-
-def recall_known(problem: Problem, where: str) -> Remembered:
-    """The good orders of the graph that were found for any budget."""
+def recall(problem: Problem, where: str) -> Remembered:
+    """What was found for the graph, for any budget."""
     if where in KNOWN:
         return KNOWN[where]
     found = Store(folder()).get(where) or {}
-    orders, times = found.get("orders"), found.get("searched")
+    orders, bound = found.get("orders"), found.get("bound")
     sound = [order for given in orders or () if (order := legal(problem, given)) is not None]
     if not sound:
         return Remembered()
-    bound = found.get("bound")
-    searched = tuple((float(seconds), None if most is None else int(most)) for seconds, most in times or ())
-    return Remembered(_frontier(problem, sound), bound if isinstance(bound, int) else 0, searched)
+    answers = [answer for given in found.get("answers") or () if (answer := _sound(problem, given)) is not None]
+    return Remembered(_frontier(problem, sound), bound if isinstance(bound, int) else 0, tuple(answers))
 
 
-def remember_known(problem: Problem, where: str, found: Remembered) -> Remembered:
+def remember(problem: Problem, where: str, found: Remembered) -> Remembered:
     """Keep it, with what is known already."""
-    known = recall_known(problem, where)
+    known = recall(problem, where)
+    answers = {(answer.time, answer.limit): answer for answer in (*found.answers, *known.answers)}
     both = Remembered(
-        _frontier(problem, [*known.orders, *found.orders]),
+        _frontier(problem, [*known.orders, *found.orders, *(answer.order for answer in found.answers)]),
         max(known.bound, found.bound),
-        tuple(dict.fromkeys([*known.searched, *found.searched])),
+        tuple(answers.values()),
     )
     KNOWN[where] = both
     if both != known:
@@ -105,6 +109,14 @@ def _frontier(problem: Problem, orders: Iterable[Order]) -> tuple[Order, ...]:
 def _weight(problem: Problem, order: Order) -> tuple[int, int]:
     outcome = evaluate(problem, order)[1]
     return outcome.peak, outcome.cost
+
+
+def _sound(problem: Problem, given: Any) -> Answer | None:
+    """The answer of an entry, if its plan holds what was said of it."""
+    order = legal(problem, given["order"])
+    seconds, most = given["time"]
+    answer = replace(Answer(**given), time=(float(seconds), most), order=order or ())
+    return answer if order is not None and _weight(problem, order)[0] == answer.peak else None
 
 
 def legal(problem: Problem, given: Any) -> Order | None:

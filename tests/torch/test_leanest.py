@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -16,6 +18,7 @@ from remat_cli.torch.planning import PlannedOrder, find
 from solvers.clock import limited
 from solvers.problem import Problem, Result, Status
 from solvers.schedule import baseline
+from tests.sampling import few
 from tests.torch.capturing import captured
 
 
@@ -107,6 +110,27 @@ def test_the_leanest_is_searched_once_and_for_no_budget(problem: Problem, monkey
     assert len(asked) == 2
     assert asked[0] == asked[1]  # from the same known orders, whatever a search within the budget had found
     assert len(set(found)) == 1
+
+
+@pytest.mark.parametrize("moves", [500, 4_000])
+@pytest.mark.parametrize("processes", [1, 9])
+@pytest.mark.parametrize("seed", [None, *few(range(4), 1)])
+def test_a_smaller_budget_never_holds_more_in_whatever_order_budgets_are_asked(
+    dense: Problem, seed: int | None, processes: int, moves: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Going up without a seed. The processes know of one another by the results that they keep."""
+    monkeypatch.setenv("REMAT_RESULTS", str(tmp_path))
+    shares = [0.3, 0.5, 0.52, 0.54, 0.545, 0.55, 0.57, 0.6, 0.62, 0.65, 0.7, 0.75, 0.8, 0.9, 1.0]
+    if seed is not None:
+        random.Random(seed).shuffle(shares)
+    found: list[tuple[int, int]] = []
+    for share in shares + shares[::-1]:
+        if processes > 1:
+            remembering.KNOWN.clear()
+        planned = plan(dense, share, moves)
+        found.append((planned.budget, planned.outcome.peak))
+    assert all(held <= other for budget, held in found for larger, other in found if budget < larger)
+    assert len({held for budget, held in found if held > budget}) == 1
 
 
 def test_a_plan_for_less_memory_is_a_candidate_for_more(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
