@@ -21,6 +21,7 @@ from remat_cli.model.sessions import DEFAULT
 from remat_cli.onnx_graph.attributes import say
 from remat_cli.planning.kinds import target_of
 from remat_cli.planning.search.untouched import is_as_it_is, is_untouched
+from remat_cli.plans.figures import hold_to_model
 from remat_cli.plans.planned import Planned
 from remat_cli.rewrite import Rewritten
 from remat_cli.rewrite.external import bring
@@ -79,6 +80,7 @@ def emit(plan: Planned, functions: bool = False) -> Emitted:
     as_given, target = _as_given(plan), target_of(plan.recorded.kind)
     if is_untouched(statements, plan.subject) and not functions:
         unchanged = replace(target.original(*as_given), model=onnx.ModelProto.FromString(_bytes(plan)))
+        hold_to_model(plan.recorded, plan.subject, unchanged)
         return Emitted(plan, unchanged, unchanged.promise, unchanged=True)
     if is_as_it_is(statements, plan.subject):
         found = target.original(*as_given)  # whose ops are not the file's
@@ -91,6 +93,7 @@ def emit(plan: Planned, functions: bool = False) -> Emitted:
         raise Mismatch(f"{UNPINNED}: {', '.join(sorted(found.unpinned)[:NAMED_VALUES])}; solve again")
     if functions:
         found = replace(found, model=with_functions(graph, found.model))
+    hold_to_model(plan.recorded, plan.subject, found)
     _stamp(found.model, plan, found)
     return Emitted(plan, found, target.promise_as_is(*as_given))
 

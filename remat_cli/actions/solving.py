@@ -39,7 +39,7 @@ from remat_cli.planning.search.untouched import (
 )
 from remat_cli.planning.subjects.fusing import as_fused
 from remat_cli.planning.subjects.subject import Subject
-from remat_cli.plans.keeping import plan_file
+from remat_cli.plans.keeping import is_sound, plan_file
 from remat_cli.plans.points import takes_plans
 from remat_cli.results.memory import Memory
 from remat_cli.saying.refusals import why_not
@@ -156,8 +156,8 @@ def _request(
 def _at_hand(subject: Subject, budget: int, question: Question) -> int | None:
     """What the cheapest of the known plans costs that fit, beyond the model as it is."""
     asked = subject.source.sha256, question.session.name
-    plans = (plan for plan in question.known if (plan.model.sha256, plan.session) == asked)
-    return min((plan.cost - plan.baseline_cost for plan in plans if plan.budget <= budget), default=None)
+    plans = [plan for plan in question.known if (plan.model.sha256, plan.session) == asked and plan.budget <= budget]
+    return min((plan.cost - plan.baseline_cost for plan in plans if is_sound(plan, subject)), default=None)
 
 
 def budget_of(subject: Subject, question: Question) -> int:

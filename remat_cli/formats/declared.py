@@ -33,11 +33,11 @@ class Between:
     least: int
     most: int | None = None
 
-    def check(self, given: int, where: str) -> None:
+    def check(self, given: float, where: str) -> None:
         if given < self.least:
-            raise Undeclared(f"'{where}' is {given}, which is less than {self.least}")
+            raise Undeclared(f"'{where}' is {brief(given)}, which is less than {self.least}")
         if self.most is not None and given > self.most:
-            raise Undeclared(f"'{where}' is {given}, which is more than {self.most}")
+            raise Undeclared(f"'{where}' is {brief(given)}, which is more than {self.most}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def _read(hint: Any, given: Any, where: str, how: _How) -> Any:
         raise Undeclared(f"'{where}' is of the wrong type: {brief(given)}")
     if isinstance(given, float) and not isfinite(given):
         raise Undeclared(f"'{where}' is {given}")
-    if hint is int and how.least is not None:
+    if hint in (int, float) and how.least is not None:
         Between(how.least, how.most).check(given, where)
     return Path(given) if hint is Path else given
 

@@ -24,7 +24,7 @@ from remat_cli.model.sessions import Session, kind_of
 from remat_cli.reading import parse_json, read_object, read_whole
 from solvers.placement.largest import Placement
 from solvers.plan import Plan
-from solvers.problem import Problem
+from solvers.problem import Problem, Status
 from solvers.simulate import IllegalPlan, Outcome, simulate
 
 MOST_PIECES = 1 << 16
@@ -32,6 +32,8 @@ MOST_COST = 1 << 60  # nanoseconds, or bytes
 
 Cost = Annotated[int, Between(0, MOST_COST)]
 FORMAT = "remat-plan/1"
+NOT_FIGURES = ("format", "allocator")  # the second in files of older versions
+FOUND = tuple(status.value for status in Status if status.found)
 FILE, AS_RUN = "file", "as run"  # the ops of the schedule: the model's own, or the kernels that a default session runs
 
 
@@ -191,10 +193,16 @@ def read(path: Path) -> PlanFile:
 
 
 def _plan(data: dict[str, Any], path: Path) -> PlanFile:
+    _check_allocator(data, path)
+    said = {name: value for name, value in data.items() if name not in NOT_FIGURES}
     try:
-        plan: PlanFile = declared(PlanFile, data)
+        plan: PlanFile = declared(PlanFile, said, closed=True, least=0, most=MOST_COST)
     except Undeclared as error:
         raise BadInput(f"{path} is no whole plan: {error}; run 'remat solve' again") from error
+    if plan.status not in FOUND:
+        raise BadInput(f"{path}: 'status' is {plan.status!r}, which is none of {', '.join(FOUND)}")
+    if plan.graph not in (FILE, AS_RUN):
+        raise BadInput(f"{path}: 'graph' is {plan.graph!r}, which is neither {FILE!r} nor {AS_RUN!r}")
     for place, entry in enumerate(plan.program):
         if wrong := fault(entry):
             raise BadInput(f"{path}: program[{place}]: {wrong}")
@@ -202,8 +210,7 @@ def _plan(data: dict[str, Any], path: Path) -> PlanFile:
         plan,
         model=_beside(plan.model, path),
         costs=plan.costs and _beside(plan.costs, path),
-        session=_session(plan.session, data, path).name,
-        graph=AS_RUN if plan.graph == AS_RUN else FILE,
+        session=_session(plan.session, path).name,
     )
 
 
@@ -211,14 +218,18 @@ def _beside(source: Source, path: Path) -> Source:
     return replace(source, path=path.parent / source.path)
 
 
-def _session(name: str, data: Mapping[str, Any], path: Path) -> Session:
+def _session(name: str, path: Path) -> Session:
     """The kind of session; a plan that names none is for the first kind."""
     kind = kind_of(name)
     if kind is None:
         raise BadInput(f"{path}: there is no session '{name}'")
+    return kind
+
+
+def _check_allocator(data: Mapping[str, Any], path: Path) -> None:
+    """Files of older versions name one."""
     if data.get("allocator") == "arena":
         raise BadInput(f"{path}: the plan is for a capped arena, for which remat makes plans no more; solve again")
-    return kind
 
 
 def check_source(source: Source, kind: str) -> None:

@@ -162,6 +162,8 @@ def _parted(data: Any, kind: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def _node(entry: dict[str, Any], what: str, numbers: Mapping[str, int]) -> Node:
+    if "backward" in entry:
+        raise Undeclared(f'{what}: \'backward\' means nothing here; files say "phase": "{PHASES[True]}"')
     said = {"backward" if name == "phase" else name: value for name, value in entry.items() if name != "name"}
     if "phase" in entry:
         if entry["phase"] not in PHASES.values():

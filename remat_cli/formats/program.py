@@ -5,13 +5,14 @@ Invariant: `name_program` and `number_program` are inverse to each other, and ne
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from remat_cli.errors import BadInput
 from solvers.plan import Allocate, Compute, Deallocate, Plan, Statement
 
 Json = dict[str, Any]
+MOST_NUMBER = 1 << 60  # a register, or bytes
 
 
 def name_program(plan: Plan, nodes: Sequence[str], values: Sequence[str]) -> tuple[Json, ...]:
@@ -57,21 +58,26 @@ def _number_of(numbers: dict[str, int], name: str, kind: str, place: int) -> int
 def fault(entry: object) -> str | None:
     """The fault in the form of one statement, or None."""
     match entry:
-        case {"op": "allocate", "value": str(), "register": int() as register, "bytes": int() as size}:
-            if register < 0 or size < 0:
-                return "an allocate has a negative register or size"
-            match entry:
-                case {"shares": int() as shares} if shares >= 0:
-                    return None
-                case {"shares": _}:
-                    return "'shares' is not a register"
-            return None
-        case {"op": "compute", "node": str(), "register": list(registers)}:
-            if all(r is None or (isinstance(r, int) and r >= 0) for r in registers):
-                return None
+        case {"op": "allocate", "value": str(), "register": register, "bytes": size, **rest}:
+            if not _is_count(register) or not _is_count(size):
+                return "an allocate has a register or size that is no whole number, or is negative"
+            if not _is_count(rest.pop("shares", 0)):
+                return "'shares' is not a register"
+            return _beyond(rest)
+        case {"op": "compute", "node": str(), "register": list(registers), **rest}:
+            if all(register is None or _is_count(register) for register in registers):
+                return _beyond(rest)
             return "a compute's 'register' holds something other than registers and null"
-        case {"op": "deallocate", "register": int()}:
-            return None
+        case {"op": "deallocate", "register": register, **rest} if _is_count(register):
+            return _beyond(rest)
         case {"op": str(op)}:
             return f"'{op}' is no complete allocate, compute or deallocate"
     return "not a statement: it needs an 'op'"
+
+
+def _is_count(given: object) -> bool:
+    return type(given) is int and 0 <= given <= MOST_NUMBER
+
+
+def _beyond(rest: Mapping[Any, Any]) -> str | None:
+    return f"{min(rest)!r} means nothing here" if rest else None

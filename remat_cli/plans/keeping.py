@@ -13,7 +13,7 @@ from pathlib import Path
 from remat_cli.errors import BadInput
 from remat_cli.formats import planfile
 from remat_cli.formats.files import alone_in, write_whole
-from remat_cli.formats.planfile import PlanFile, Searched, places_of, replay
+from remat_cli.formats.planfile import PlanFile, Searched, places_of
 from remat_cli.formats.program import name_program
 from remat_cli.model.proved import Promise
 from remat_cli.model.sessions import STRICT
@@ -23,6 +23,7 @@ from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.subjects.in_pieces import scheduled_by
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate, Footprint
+from remat_cli.plans.figures import replayed
 from solvers.notes import Note
 from solvers.problem import Result, Status
 from solvers.registry import METHODS
@@ -118,7 +119,7 @@ def _stays(old: PlanFile, new: PlanFile, subject: Subject, ours: bool) -> bool:
     if new.method not in METHODS or not METHODS[new.method].proof:
         return False
     as_good = _rank(old)[0] < _rank(new)[0] if ours else _rank(old) <= _rank(new)
-    return as_good and _question(old) == _question(new) and _is_sound(old, subject)
+    return as_good and _question(old) == _question(new) and is_sound(old, subject)
 
 
 def _question(plan: PlanFile) -> tuple[object, ...]:
@@ -138,14 +139,13 @@ def _least_memory(plan: PlanFile) -> bool:
     return plan.asked.get("minimize") == "peak"
 
 
-def _is_sound(plan: PlanFile, subject: Subject) -> bool:
-    """Whether the plan's figures are those of `simulate`; a damaged file's are not."""
+def is_sound(plan: PlanFile, subject: Subject) -> bool:
+    """Whether the plan's figures are those of `simulate` for this subject; a damaged file's are not."""
     try:
-        subject = scheduled_by(plan, subject)
-        _, outcome = replay(plan, subject.problem, subject.nodes, subject.values)
+        replayed(plan, scheduled_by(plan, subject))
     except BadInput:
         return False
-    return (outcome.peak, outcome.cost) == (plan.peak, plan.cost) and outcome.peak <= plan.budget
+    return True
 
 
 def _written_over(path: Path, stood: PlanFile | None, plan: PlanFile) -> tuple[Note, ...]:
@@ -174,7 +174,7 @@ def _figure(plan: PlanFile) -> str:
 
 def _answer_of(plan: PlanFile, subject: Subject, found: Answer) -> Answer:
     """The plan as the answer to the question that `found` answers too, with the better of both proofs."""
-    numbers, outcome = replay(plan, subject.problem, subject.nodes, subject.values)
+    numbers, outcome = replayed(plan, subject)
     status, result = Status(plan.status), found.schedule.result
     best = max((bound for bound in (plan.bound, result.bound) if bound is not None), default=None)
     proofs = plan.bound_any_order, result.bound_any_order

@@ -19,11 +19,12 @@ from remat_cli.errors import RematWarning, Usage
 from remat_cli.formats import planfile
 from remat_cli.formats.files import stem_of, write_whole
 from remat_cli.formats.kinds import FileKind, check_place
-from remat_cli.formats.planfile import PlanFile, describe, replay
+from remat_cli.formats.planfile import PlanFile, describe
 from remat_cli.notes.words import sentences
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.subjects.in_pieces import scheduled_by
 from remat_cli.planning.subjects.subject import Subject
+from remat_cli.plans import figures
 from remat_cli.plans.keeping import put
 from remat_cli.plans.notebook import memory_over_time, shown
 from remat_cli.plans.timeline import timeline
@@ -117,7 +118,7 @@ class Planned:
 
     def replayed(self) -> tuple[Plan, Outcome]:
         """The plan in the problem's numbers, and what it costs and needs by `simulate`'s word."""
-        return replay(self.recorded, self.subject.problem, self.subject.nodes, self.subject.values)
+        return figures.replayed(self.recorded, self.subject)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `m.plan.json`. A model or costs that are in memory only are written beside it, as `m.onnx` and
@@ -163,14 +164,17 @@ class Planned:
 
 
 def load_planned(path: Path) -> Planned:
-    """A plan and the subject it schedules, both as they were when it was made; what has changed since is refused."""
+    """A plan and the subject it schedules, both as they were when it was made; what has changed since is refused, and
+    so are figures that are not the program's."""
     plan = planfile.read(path)
     planfile.check_source(plan.model, "model")
     if plan.costs:
         planfile.check_source(plan.costs, "cost file")
     costs, as_run = plan.costs.path if plan.costs else None, plan.graph == planfile.AS_RUN
     subject = load_subject(plan.model.path, costs, plan.dims, plan.kind, as_run, plan.in_place)
-    return Planned(plan, scheduled_by(plan, subject), path)
+    found = Planned(plan, scheduled_by(plan, subject), path)
+    found.replayed()
+    return found
 
 
 def _free_names(stem: str) -> Iterator[str]:

@@ -64,6 +64,13 @@ def test_round_trip(tmp_path: Path) -> None:
     assert json.loads(first)["model"]["path"] == "models/m.onnx"
 
 
+def test_an_older_file_may_name_its_allocator(tmp_path: Path) -> None:
+    path = tmp_path / "m.plan.json"
+    planfile.write(plan_at(tmp_path), path)
+    path.write_text(json.dumps({**json.loads(path.read_text()), "allocator": "planned"}))
+    assert planfile.read(path).session == "strict"
+
+
 def test_a_folder_can_be_moved(tmp_path: Path) -> None:
     (tmp_path / "old").mkdir()
     plan = plan_at(tmp_path / "old")
@@ -90,6 +97,20 @@ def _set(key: str, value: Any) -> Callable[[dict[str, Any]], None]:
         (lambda data: data["program"].insert(0, {"op": "allocate", "value": "x", "register": 0}), "program[0]"),
         (lambda data: data["program"].append(7), "]' is of the wrong type"),
         (_set("notes", "a note"), "'notes' is not a list"),
+        (_set("bounds", 3), "'bounds' means nothing here"),
+        (_set("promises", {"strict": 18, "lives": 3}), "'promises.lives' means nothing here"),
+        (_set("seed", -1), "'seed' is -1"),
+        (_set("seed", 10**400), "'seed' is 1"),
+        (_set("bound", 10**400), "'bound' is 1"),
+        (_set("bound", -0.5), "'bound' is -0.5"),
+        (_set("status", "best"), "'status' is 'best'"),
+        (_set("graph", "theirs"), "'graph' is 'theirs'"),
+        (_set("allocator", "arena"), "capped arena"),
+        (lambda data: data["program"][0].update(register=True), "register or size that is no whole number"),
+        (lambda data: data["program"][0].update(bytes=10**400), "register or size that is no whole number"),
+        (lambda data: data["program"][0].update(share=1), "'share' means nothing here"),
+        (lambda data: data["program"][1].update(register=[True]), "other than registers"),
+        (lambda data: data["program"].append({"op": "deallocate", "register": -1}), "no complete"),
     ],
 )
 def test_wrong_files_are_refused(break_it: Callable[[dict[str, Any]], None], says: str, tmp_path: Path) -> None:

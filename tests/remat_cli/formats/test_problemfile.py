@@ -136,6 +136,7 @@ BAD: dict[str, tuple[list[Any], Any, str]] = {
     "an output twice": (["outputs"], ["b", "b"], "twice"),
     "once is a number": ([*ONE, "once"], 1, "'one'.*once"),
     "an unknown phase": ([*ONE, "phase"], "sideways", "sideways"),
+    "the phase by its name in the program": ([*ONE, "backward"], True, "'one'.*backward.*means nothing"),
     "an unknown kind": ([*ONE, "kind"], "soft", "soft"),
     "a view of what is not read": ([*TWO, "views"], [["b", "b"]], "'two'.*views"),
     "a view that is no pair": ([*TWO, "views"], [["b"]], "views"),
