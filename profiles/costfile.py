@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,13 @@ ABSURD_BYTES = 2**50
 
 
 HOW = ("measured", "estimated", "view", "inside", "set by hand")
+
+
+# what stands at each place
+HEAD = ("schema", "model", "device", "date", "unit", "batch", "totals", "ops", "kernels")
+MODEL = ("path", "sha256", "dims")
+OP = tuple(one.name for one in fields(OpCost))
+FIT = tuple(one.name for one in fields(Fit))
 
 
 def beside(model: Path) -> Path:
@@ -104,11 +112,12 @@ def parse(document: Any, where: str) -> Costs:
         newer = ", which a newer remat wrote" if str(found).partition("/")[0] == SCHEMA.partition("/")[0] else ""
         words = f"not a cost file of schema {SCHEMA} (found {found!r}{newer})"
         raise BadCosts(f"{where}: {words}; make one with `remat profile`")
+    _check_names(document, HEAD, where)
     model = _mapping(document.get("model"), f"{where}: model")
+    _check_names(model, MODEL, f"{where}: model")
     ops = _ops(document.get("ops"), f"{where}: ops")
     dims = {
-        str(k): int(_number(v, f"{where}: model: dims: {k}"))
-        for k, v in _mapping(model.get("dims") or {}, where).items()
+        str(k): _count(v, f"{where}: model: dims: {k}") for k, v in _mapping(model.get("dims") or {}, where).items()
     }
     totals = _mapping(document.get("totals") or {}, f"{where}: totals")
     whole = Totals.of({name: value for name, value in totals.items() if name not in ("ops", "sum")})
@@ -134,9 +143,12 @@ def _ops(entries: Any, where: str) -> dict[str, OpCost]:
 
 
 def _op(entry: Mapping[str, Any], where: str) -> OpCost:
+    _check_names(entry, OP, where)
     ns = _number(entry.get("ns"), f"{where}: ns", ABSURD_NS)
     workspace = _number(entry.get("workspace", 0), f"{where}: workspace", ABSURD_BYTES)
-    how = entry.get("how", "set by hand")
+    how, pinned = entry.get("how", "set by hand"), entry.get("pinned", False)
+    if not isinstance(pinned, bool):
+        raise BadCosts(f"{where}: pinned is {pinned!r:.40}; it is true or false")
     if how not in HOW:
         raise BadCosts(f"{where}: how is {how!r}; it must be one of {', '.join(HOW)}")
     return OpCost(
@@ -145,17 +157,18 @@ def _op(entry: Mapping[str, Any], where: str) -> OpCost:
         how=how,
         alone=None if entry.get("alone") is None else round(_number(entry["alone"], f"{where}: alone", ABSURD_NS)),
         spread=None if entry.get("spread") is None else _number(entry["spread"], f"{where}: spread"),
-        runs=None if entry.get("runs") is None else int(_number(entry["runs"], f"{where}: runs")),
+        runs=None if entry.get("runs") is None else _count(entry["runs"], f"{where}: runs"),
         note=str(entry.get("note", "")),
-        pinned=entry.get("pinned") is True,
+        pinned=pinned,
         fit=_fit(_mapping(entry["fit"], f"{where}: fit"), f"{where}: fit") if entry.get("fit") else None,
     )
 
 
 def _fit(entry: Mapping[str, Any], where: str) -> Fit:
+    _check_names(entry, FIT, where)
     points = {}
     for batch, pair in _mapping(entry.get("points"), f"{where}: points").items():
-        points[int(_number(batch, where))] = _pair(pair, f"{where}: points: {batch}")
+        points[_count(batch, where)] = _pair(pair, f"{where}: points: {batch}")
     time, workspace = _pair(entry.get("time"), f"{where}: time"), _pair(entry.get("workspace"), f"{where}: workspace")
     return Fit({batch: (round(ns), round(size)) for batch, (ns, size) in points.items()}, time, workspace)
 
@@ -180,6 +193,18 @@ def _number(value: Any, where: str, most: float = math.inf) -> float:
             f"{where}: {value} is {'negative' if value < 0 else 'absurdly large'}; correct it or profile again"
         )
     return value
+
+
+def _count(value: Any, where: str) -> int:
+    if _number(value, where) != int(value):
+        raise BadCosts(f"{where}: expected a whole number, found {value!r:.40}")
+    return int(value)
+
+
+def _check_names(entry: Mapping[str, Any], known: Sequence[str], where: str) -> None:
+    """Refuse a name that nothing reads, such as one that is spelled wrong."""
+    if other := next((name for name in entry if name not in known), None):
+        raise BadCosts(f"{where}: {other!r:.40} means nothing here; there are {', '.join(known)}")
 
 
 def _plain(cost: OpCost) -> dict[str, Any]:

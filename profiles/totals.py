@@ -5,6 +5,7 @@ Invariant: a figure of the wrong type stays in the file, but no code uses it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -69,12 +70,12 @@ TEXTS = frozenset({"difference", "unlike", "seen", "not_run"})
 def _is_one(name: str, value: object) -> bool:
     """Whether it is a value of the field of that name."""
     if name == "default_peaks":
-        return isinstance(value, tuple) and len(value) == 2 and all(type(size) is int for size in value)
-    number = type(value) is int
+        return isinstance(value, tuple) and len(value) == 2 and all(type(size) is int and size >= 0 for size in value)
+    number = type(value) is int and value >= 0
     if name == "whole_graph":
         return number or isinstance(value, str)
     if name in NUMBERS:
         return number
     if name in SHARES:
-        return number or isinstance(value, float)
+        return number or (isinstance(value, float) and 0 <= value < math.inf)
     return name in TEXTS and isinstance(value, str)

@@ -32,7 +32,8 @@ def shrink(
     also: Sequence[Mapping[str, int]] = (),
     max_slower: float | str = usual.SLOWER,
     target: str = "python",
-    time_limit: float | str = usual.SHRINK_TIME,
+    time_limit: float | str | None = None,
+    work_limit: int | str | None = None,
     seed: int = 0,
     cache: bool = True,
     report: Callable[[TriedWay], None] | None = None,
@@ -45,7 +46,8 @@ def shrink(
       `seed`. `dims`: sizes of symbolic dimensions. `also`: other sizes that the same file has to run.
     - `max_slower`: the share of time that less memory may cost.
     - `target`: what is to run it: "python" (`remat.session`), "c", or "stock" ONNX Runtime.
-    - `time_limit`: in seconds or words ("5m"). `cache`: what was found before is not looked for again.
+    - `time_limit`: in seconds or words ("5m"), by default 120. `work_limit`: in moves of the searches for plans, as
+      `solve` takes it; each plan has its share. `cache`: what was found before is not looked for again.
     - `report`: called with each way as soon as it was tried.
 
     Raises NoPlan where there was no time to run the model at all; at Ctrl-C Interrupted, whose `found` is what there
@@ -66,7 +68,7 @@ def shrink(
     )
     asked.check()
     whole, heard = given.model_of(model), given.heard_by(report)
-    clock = given.clock_of(time_limit, None)
+    clock = given.clock_of(time_limit, work_limit, usual.SHRINK_TIME)
     place = _output(whole, output)
     with stoppable() as interrupts, folder_for(place) as folder:
         path = whole if isinstance(whole, Path) else in_file(whole, IN_MEMORY, folder)

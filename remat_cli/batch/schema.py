@@ -85,8 +85,6 @@ def _value(node: yaml.Node, place: Place, tree: Tree) -> Any:
         found: dict[str, Any] = {}
         for key, part in node.value:
             name = _key(key, tree)
-            if name in found:
-                raise BadInput(f"{tree.path}:{key.start_mark.line + 1}: {name!r} stands here twice")
             found[name] = _value(part, (*place, name), tree)
             tree.lines[(*place, name)] = key.start_mark.line + 1
         return found

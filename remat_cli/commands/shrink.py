@@ -26,6 +26,7 @@ from remat_cli.commands import options
     help="What runs it: remat.session, a program in C, C++ or C#, or stock ONNX Runtime.",
 )
 @options.time_for_all(usual.SHRINK_TIME)
+@options.work_limit
 @options.seed
 @options.force
 @options.output

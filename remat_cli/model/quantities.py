@@ -58,7 +58,9 @@ class Budget:
 
 
 def _decimal(number: Fraction) -> str:
-    return f"{float(number):.10f}".rstrip("0").rstrip(".")
+    """To ten decimals, and in all its digits before them."""
+    whole, rest = divmod(round(number * 10**10), 10**10)
+    return f"{whole}.{rest:010}".rstrip("0").rstrip(".")
 
 
 def parse_budget(text: str) -> Budget:

@@ -54,6 +54,12 @@ def test_any_name_survives(ops):
         ("workspace: 64", "workspace: -1", "workspace: -1 is negative"),
         ("remat-costs/1", "remat-costs/9", "remat-costs/9"),
         ("how: measured", "how: guessed", "'guessed'"),
+        ("workspace: 64", "workpace: 64", "'workpace' means nothing here"),
+        ("workspace: 64", "ns: 64", "'ns' stands here twice"),
+        ("workspace: 64", "workspace: 64, pinned: 1", "pinned is 1"),
+        ("runs: 12", "runs: 2.5", "expected a whole number"),
+        ("batch: 8", "batch: 8.5", "expected a whole number"),
+        ("unit: ns", "units: ns", "'units' means nothing here"),
         ("ops:", "ops: [", "not YAML"),
         ("kind: cpu", "kind: !!python/object/apply:os.system ['true']", "the tag"),
     ],
@@ -116,9 +122,10 @@ def test_rounding_keeps_four_digits(number):
 
 def test_totals_that_this_version_does_not_know_or_cannot_use_stay_in_the_file(tmp_path):
     path = tmp_path / "m.costs.yaml"
-    odd = {"alone": "soon", "default_peaks": [1, 2], "of_tomorrow": [3], "waited": True, "peak": 5}
+    odd = {"alone": "soon", "default_peaks": [1, 2], "of_tomorrow": [3], "waited": True, "peak": 5, "launch": -1}
     path.write_text(dump(replace(COSTS, whole=Totals.of(odd))))
     whole = load(path).whole
     assert (whole.alone, whole.waited, whole.default_peaks, whole.peak) == (None, None, (1, 2), 5)
+    assert whole.launch is None
     assert whole.as_mapping() == odd
     assert load(path) == replace(COSTS, whole=Totals.of(odd))

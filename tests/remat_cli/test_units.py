@@ -29,6 +29,14 @@ def test_a_share_of_the_peak_is_rounded_down() -> None:
     assert parse_budget("12.5%").bytes(800) == 100
 
 
+@pytest.mark.parametrize("text", ["12345678901234567891", "123456789012345.25GB", "0.1%", "33.3333%", "1.5GiB"])
+def test_a_budget_is_written_in_all_its_digits(text: str) -> None:
+    """Names of files have it, and two budgets are not called alike."""
+    written = str(parse_budget(text))
+    assert parse_budget(written) == parse_budget(text)
+    assert written.rstrip("B") == text.rstrip("B")
+
+
 @pytest.mark.parametrize("text", ["", "GB", "-5GB", "16 G B", "16XB", "1e9", "nan", "%"])
 def test_what_is_not_a_size(text: str) -> None:
     with pytest.raises(ValueError, match="is not a"):

@@ -85,7 +85,8 @@ class Shrunk:
 
 @dataclass(slots=True)
 class Shrinking:
-    """One question, with all that its answer takes. `run` fills `found`, and `finish` puts the files of the best way so
+    """One question, with all that its answer takes. `clock`: where it limits work, each plan has its share of that, so
+    that the plans are the same on every machine. `run` fills `found`, and `finish` puts the files of the best way so
     far in their place: whoever ends `run` early can still call it.
 
     `first`: the model as it is, against which all else is held. `held`: the bytes that each plan needs beside inputs
@@ -114,13 +115,13 @@ class Shrinking:
             check_sizes(self.asked.also, graph)
         self.trials = WayTrials(ready.feeds, self.folder, partial(witness, self.model, graph, ready.feeds, self.folder))
         self.listeners.doing("running the model as it is")
-        self.first = self._hear(self.trials.tried(AS_IT_IS, UserProgram(self.model, STOCK_SESSION), self.clock))
+        self.first = self._hear(self.trials.tried(AS_IT_IS, UserProgram(self.model, STOCK_SESSION), self._running))
         if not self.first.ran:
             if self.first.late:
                 return
             raise BadInput(f"onnxruntime cannot run {self.model}: {self.first.failed}")
         self.listeners.doing("running it with arena and memory pattern off")
-        self._hear(self.trials.tried(LEAN, UserProgram(self.model, LEAN_SESSION), self.clock))
+        self._hear(self.trials.tried(LEAN, UserProgram(self.model, LEAN_SESSION), self._running))
         try:
             if graph is None:
                 raise BadInput(ready.refused)
@@ -146,7 +147,7 @@ class Shrinking:
             return
         if self._takes_long(tried):
             self._try_fewer(subject)
-        elif not tried.outputs.same and self.trials.is_same(UserProgram(plain, STRICT), self.clock):
+        elif not tried.outputs.same and self.trials.is_same(UserProgram(plain, STRICT), self._running):
             self._try(whole_norms, _Attempt("in exact pieces", Wanted(EXACT, slower), LAST_SHARE))
 
     def _whole(self, graph: Graph) -> tuple[Free | None, Path]:
@@ -183,7 +184,7 @@ class Shrinking:
             self.listeners.doing(f"running at {words_of(sizes)}")
             there = replace(self.asked, feeds=None, dims={**graph.dims, **sizes})
             best = way, self.runs[way.name]
-            for row in judged_at(self.model, there, sizes, best, self.folder / f"size{number}", self.clock):
+            for row in judged_at(self.model, there, sizes, best, self.folder / f"size{number}", self._running):
                 self.found.others.append(row)
                 self.listeners.row(row)
             if why := wrong_at(row, sizes):
@@ -210,8 +211,13 @@ class Shrinking:
         """About how long it takes to try a plan."""
         return (RUNS_FOR_A_WAY if self.first.ns <= SLOW_NS else OF_SLOW_ONES) * self.first.ns / 1e9
 
+    @property
+    def _running(self) -> Clock:
+        """The clock for runs: work is limited for searches alone."""
+        return self.clock.timed()
+
     def _is_over(self) -> bool:
-        self.found.stopped = self.found.stopped or self.clock.over() or self.clock.left() < self._seconds
+        self.found.stopped = self.found.stopped or self._running.over() or self.clock.left() < self._seconds
         return self.found.stopped
 
     def _takes_long(self, tried: TriedWay) -> bool:
@@ -221,14 +227,15 @@ class Shrinking:
         """What was measured last: of the plan, and where that takes long, of the same with all weights held; nothing
         where there is none that whole ops do not do as well."""
         self.listeners.doing(f"planning: {attempt.name}")
-        clock = self.clock.within(attempt.share * (self.clock.left() - self._seconds))
+        seconds = attempt.share * (self.clock.left() - self._seconds)
+        clock = self.clock.share(attempt.share).within(seconds)
         plan = self._planned(subject, attempt, Limits(clock, seed=self.asked.seed))
         if plan is None:
             return None
         self.held[attempt.name] = plan.recorded.peak - plan.recorded.resident
         self.listeners.doing(f"running: {attempt.name}")
         way = RunWay(attempt.name, opened(self.output, self.asked.target), written=True)
-        place, whole = self.folder / attempt.place, Limits(self.clock, seed=self.asked.seed)
+        place, whole = self.folder / attempt.place, Limits(self._running, seed=self.asked.seed)
         try:
             made = write_files(
                 plan, place / self.output.name, self.asked.target, self.trials.feeds, whole, attempt.free
@@ -236,7 +243,7 @@ class Shrinking:
         except Failed as why:
             return self._hear(TriedWay(way, failed=str(why), late=why.late))
         found = self._run(way, made)
-        if not (made.lets_go and found.ran and self._takes_long(found)) or self.clock.over():
+        if not (made.lets_go and found.ran and self._takes_long(found)) or self._running.over():
             return found
         way = replace(way, name=f"{attempt.name}, weights held")
         self.listeners.doing(f"running: {way.name}")
@@ -244,7 +251,7 @@ class Shrinking:
 
     def _run(self, way: RunWay, made: PlanFiles) -> TriedWay:
         self.runs[way.name] = made.run
-        return self._hear(self.trials.tried(way, made.run, self.clock, made.files))
+        return self._hear(self.trials.tried(way, made.run, self._running, made.files))
 
     def _planned(self, subject: Subject, attempt: _Attempt, limits: Limits) -> Planned | None:
         wanted = attempt.wanted

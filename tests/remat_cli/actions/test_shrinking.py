@@ -25,7 +25,7 @@ from remat_cli.checking.child import LEAN as LEAN_SESSION
 from remat_cli.checking.child import UserProgram
 from remat_cli.checking.metered import Failed, MeteredProcess
 from remat_cli.runtime.optimized import layout_block
-from solvers.clock import Clock
+from solvers.clock import Clock, limited
 
 MB = 1_000_000
 NEW = RunWay("new", "a file", written=True)
@@ -194,6 +194,23 @@ def test_sizes_come_from_the_feeds_and_one_message_asks_for_the_others(tmp_path:
         prepare(path, ShrinkQuestion(), tmp_path)
     with pytest.raises(remat.BadInput, match="there is no array for input 'x'"):
         prepare(path, ShrinkQuestion(feeds={"z": feeds["x"]}, dims={"batch": 1}), tmp_path)
+
+
+@pytest.mark.slow
+def test_plans_by_work_are_the_same_whatever_the_time(tmp_path: Path) -> None:
+    """Each has its share of the work; what is left of the time then is for others."""
+    small, held = tower(opset=11), []
+    for dim in small.graph.input[0].type.tensor_type.shape.dim[2:]:
+        dim.dim_value = 64
+    onnx.save(small, tmp_path / "m.onnx")
+    for seconds, name in ((3000, "first"), (2000, "again")):
+        work = shrinking(tmp_path / "m.onnx", tmp_path / name, limited(seconds, 3_000), slower=100.0)
+        work.run()
+        assert not work.found.stopped
+        held.append(work.held)
+        assert work.clock.work.spent <= 2 * 3_000
+    assert held[0] == held[1]
+    assert len(held[0]) >= 2
 
 
 def test_whoever_has_had_enough_gets_what_there_is_and_nothing_half_written(model: Path, tmp_path: Path) -> None:
