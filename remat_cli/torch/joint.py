@@ -108,7 +108,7 @@ def read(module: fx.GraphModule, num_fwd_outputs: int) -> Joint:
     module = copy_of(module)
     module.graph.eliminate_dead_code()
     about = dict(output_of(module).meta)
-    module.graph = fx_graph_cse(module.graph)
+    module.graph = _without_doubles(module.graph)
     batchnorm.drop_unread(module.graph)
     batchnorm.correct_types(module.graph)
     output = output_of(module)
@@ -121,6 +121,24 @@ def read(module: fx.GraphModule, num_fwd_outputs: int) -> Joint:
     _find_backward(joint)
     _find_order(joint)
     return joint
+
+
+def _without_doubles(graph: fx.Graph) -> fx.Graph:
+    """The graph without double ops. torch keeps results that are returned apart, for a caller may write into them, but
+    not those of an op that has several: such an op is put back."""
+    for part in graph.find_nodes(op="call_function", target=operator.getitem):
+        part.meta["whole"] = part.args[0].meta.get("val")
+    graph = fx_graph_cse(graph)
+    back: dict[int, fx.Node] = {}
+    for part in graph.find_nodes(op="call_function", target=operator.getitem):
+        maker, whole = part.args[0], part.meta.pop("whole")
+        if maker.meta.get("val") is not whole and maker.target is not operator.getitem:
+            if id(whole) not in back:
+                with graph.inserting_before(part):
+                    back[id(whole)] = graph.node_copy(maker)
+                back[id(whole)].meta["val"] = whole
+            part.update_arg(0, back[id(whole)])
+    return graph
 
 
 def _nodes(values: Iterable[Any]) -> list[fx.Node]:

@@ -56,6 +56,38 @@ def test_a_graph_may_be_retained(use: Callable[..., Any]) -> None:
     assert all(torch.equal(own.grad, its.grad) for own, its in pairs)
 
 
+class Same(nn.Module):
+    """A layer that is called twice with the same, as where a loss is taken of features and of what is made of them."""
+
+    def __init__(self, last: nn.Module) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(WIDTH, WIDTH), last)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return self.layers(x), self.layers(x), self.layers(x).sin()
+
+
+@pytest.mark.parametrize("last", [nn.LayerNorm(WIDTH), nn.BatchNorm1d(WIDTH), nn.Dropout(0.3), nn.Softmax(-1)])
+def test_results_that_are_the_same_are_returned_apart(last: nn.Module) -> None:
+    torch.manual_seed(0)
+    module, x, asked = Same(last), torch.randn(256, WIDTH), backend("80%", 500)
+    other = twin(module)
+
+    def use(run: Callable[..., Any]) -> list[torch.Tensor]:
+        torch.manual_seed(1)
+        first, second, third = run(x)
+        (first.square().mean() + second.abs().mean() + third.mean()).backward()
+        with torch.no_grad():
+            first.add_(1)
+        return [first, second, third]
+
+    own, its = use(torch.compile(module, backend=asked, dynamic=False)), use(other)
+    assert all(map(torch.equal, own, its))
+    pairs = zip(module.parameters(), other.parameters(), strict=True)
+    assert all(torch.equal(own.grad, its.grad) for own, its in pairs)
+    assert all(plan.found is not None for plan in asked.plans)
+
+
 def test_a_retained_graph_that_holds_more_than_the_budget_is_told() -> None:
     module, x = made()
     asked = backend("80%", 500)
