@@ -8,8 +8,10 @@ from typing import Any, Unpack
 import onnx
 
 from remat_cli.actions.differentiating import differentiate, notes_of
+from remat_cli.actions.exporting import exported, is_program
 from remat_cli.actions.recipes import recipe_of
 from remat_cli.api.given import (
+    EXPORT,
     Model,
     check_keywords,
     items_of,
@@ -29,7 +31,7 @@ from remat_cli.onnx_graph.load import load_with_tensors
 
 
 def grad(
-    model: Model,
+    model: Model | Any,
     *,
     loss: str | None = None,
     logits: str | None = None,
@@ -51,7 +53,8 @@ def grad(
 ) -> onnx.ModelProto:
     """The training graph of a forward model, as `remat grad` makes it.
 
-    - `model`: a path, or an onnx.ModelProto.
+    - `model`: a path, or an onnx.ModelProto; or what `torch.export.export` gave, or a path of that (.pt2), whose
+      parameters and regions of no_grad are then those of the module.
     - `loss`: "cross-entropy", "mse", or an output that is a scalar loss already; `logits`: the value that the first two
       are taken of, by default the first output; `class_axis`: the axis of it that labels choose from.
     - `outputs`: outputs of the model that the training graph has too, so that a step can give them.
@@ -74,6 +77,14 @@ def grad(
         train = remat.grad("forward.onnx", loss="cross-entropy", optimizer="adamw", weight_decay=0.1)
     """
     check_keywords(settings, grad, OptimizerSettings)
+    lost: list[str] = []
+    if is_program(model):
+        program = exported(model)
+        model, params, lost = program.model, params or program, list(program.notes)
+    elif hasattr(model, "named_parameters"):
+        raise Usage(
+            f"this is a PyTorch module: give torch.export.export(module, (example,)), or write a file: {EXPORT}"
+        )
     given = load_with_tensors(model_of(model))
     check_module(params, given)
     options = Options(
@@ -94,7 +105,7 @@ def grad(
         precision=word(precision, "precision"),
         accumulate=switch(accumulate, "accumulate"),
     )
-    lost = list(lost_modes(params, given))
+    lost += lost_modes(params, given)
     training = differentiate(given, options)
     warn([*lost, *notes_of(training)])
     return training

@@ -67,7 +67,7 @@ def command(forward: Path, **given: Any) -> None:
 
     Its inputs are the data, `labels` (cross-entropy) or `target` (mse), and every parameter under its own name; its
     outputs `loss` and `<parameter>_grad`, or with an optimizer `<parameter>_new`, or with --accumulate
-    `<parameter>_grad_sum_new`.
+    `<parameter>_grad_sum_new`. FORWARD is an ONNX file, or what torch.export saved (.pt2, which may run code).
 
     \b
     remat grad resnet50.onnx

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import click
 from onnx import ModelProto
 
 from remat_cli.actions.differentiating import differentiate, notes_of, parameters_of
+from remat_cli.actions.exporting import Exported, exported, is_program
 from remat_cli.actions.recipes import read_groups, recipe_of
 from remat_cli.commands import options
 from remat_cli.errors import BadInput
@@ -33,12 +34,23 @@ def grad(forward: Path, given: Mapping[str, Any]) -> None:
     """Write the training graph."""
     path = given["output"] or forward.with_suffix(".train.onnx")
     check_place(path, FileKind.MODEL, forward)
-    asked = _options(given)
-    model = load_with_tensors(forward)
+    asked, lost = _options(given), tuple[str, ...]()
+    if is_program(forward):
+        program = exported(forward)
+        model, lost = load_with_tensors(program.model), program.notes
+        asked = asked if asked.choice.params else replace(asked, choice=_trained(asked.choice, program))
+    else:
+        model = load_with_tensors(forward)
     nodes = len(model.graph.node)
     training = differentiate(model, asked)
     write_whole(path, training.SerializeToString(deterministic=True))
-    _tell(training, path, nodes, given)
+    _tell(training, path, nodes, lost, given)
+
+
+def _trained(choice: Choice, program: Exported) -> Choice:
+    """What requires a gradient in the module."""
+    groups = program.trained
+    return replace(choice, params=[name for names in groups for name in names], groups=groups)
 
 
 def _options(given: Mapping[str, Any]) -> Options:
@@ -75,9 +87,9 @@ def _names_in(path: Path | None) -> list[str]:
     return names
 
 
-def _tell(training: ModelProto, path: Path, forward_nodes: int, given: Mapping[str, Any]) -> None:
+def _tell(training: ModelProto, path: Path, forward_nodes: int, lost: Sequence[str], given: Mapping[str, Any]) -> None:
     """What was written, its parameters, and what is to be said of it."""
-    trained, notes = parameters_of(training), _notes(training, given)
+    trained, notes = parameters_of(training), [*lost, *_notes(training, given)]
     report = {
         "model": str(path),
         "forward_nodes": forward_nodes,
