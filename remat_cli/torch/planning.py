@@ -14,7 +14,7 @@ from typing import Any
 
 from remat_cli.model.proved import PlanProof, overhead_of
 from remat_cli.torch.ranks import on_one_rank
-from remat_cli.torch.remembering import Answer, Order, Remembered, key, recall, remember, time_of
+from remat_cli.torch.remembering import Order, PastAnswer, Remembered, key, recall, remember, time_of
 from solvers.clock import Clock
 from solvers.methods.auto.least_peak import minimize_peak
 from solvers.methods.mincut.last_run import last_run_bound
@@ -83,17 +83,17 @@ def find(problem: Problem, limit: int, clock: Clock, candidates: Callable[[], It
     if _leanest(problem, found) > limit:  # with what was found, a larger budget could hold less than a smaller one
         lean, proved = _lean(problem, given, clock)
         lean, outcome = _chosen(problem, [lean, *orders], 0)
-        answers.append(Answer(time, 0, lean, outcome.peak))
+        answers.append(PastAnswer(time, 0, lean, outcome.peak))
         found, least, floor = [lean], max(least, proved), 0
     order, outcome = _chosen(problem, found, limit, floor)
     if outcome.peak <= limit:
-        answers.append(Answer(time, limit, order, outcome.peak, result.bound_any_order))
+        answers.append(PastAnswer(time, limit, order, outcome.peak, result.bound_any_order))
     remember(problem, graph, Remembered((), least, tuple(answers)))
     status = result.status if result.status.found or outcome.peak > limit else Status.FEASIBLE
     return PlannedOrder(order, outcome, before, limit, status, result.bound_any_order, least)
 
 
-def _as_before(problem: Problem, limit: int, answer: Answer, floor: int, known: Remembered) -> PlannedOrder:
+def _as_before(problem: Problem, limit: int, answer: PastAnswer, floor: int, known: Remembered) -> PlannedOrder:
     """The plan of an answer that holds for this limit as well, or a cheaper one that is known by now."""
     order, outcome = _chosen(problem, [answer.order, *known.orders], answer.peak, floor)
     if answer.limit not in (0, limit):
@@ -118,7 +118,7 @@ def find_together(
     said = on_one_rank(key(problem, limit, time), clock.seconds, search)
     found = judge(problem, tuple(said["order"]), limit)
     if found.before.peak > limit:  # as the rank knows that searched
-        answer = Answer(time, limit if found.fits else 0, found.order, found.outcome.peak, said["bound"])
+        answer = PastAnswer(time, limit if found.fits else 0, found.order, found.outcome.peak, said["bound"])
         remember(problem, key(problem), Remembered((), 0, (answer,)))
     return replace(found, status=Status(said["status"]), bound=said["bound"], least_peak_bound=said["least"])
 

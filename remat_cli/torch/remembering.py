@@ -29,7 +29,7 @@ MOST = 24  # orders kept of a graph
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PastAnswer:
     """The plan that a search of so much time answered for a limit, or for all limits that it misses, where that is 0.
     `bound`: the cost that no order within the limit goes below."""
 
@@ -51,7 +51,7 @@ class Remembered:
 
     orders: tuple[Order, ...] = ()
     bound: int = 0
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[PastAnswer, ...] = ()
 
 
 KNOWN: dict[str, Remembered] = {}  # of this process
@@ -111,11 +111,11 @@ def _weight(problem: Problem, order: Order) -> tuple[int, int]:
     return outcome.peak, outcome.cost
 
 
-def _sound(problem: Problem, given: Any) -> Answer | None:
+def _sound(problem: Problem, given: Any) -> PastAnswer | None:
     """The answer of an entry, if its plan holds what was said of it."""
     order = legal(problem, given["order"])
     seconds, most = given["time"]
-    answer = replace(Answer(**given), time=(float(seconds), most), order=order or ())
+    answer = replace(PastAnswer(**given), time=(float(seconds), most), order=order or ())
     return answer if order is not None and _weight(problem, order)[0] == answer.peak else None
 
 

@@ -9,7 +9,7 @@ import torch
 
 from remat_cli.results.store import Store
 from remat_cli.torch import planning, remembering
-from remat_cli.torch.remembering import Answer, Remembered
+from remat_cli.torch.remembering import PastAnswer, Remembered
 from solvers.problem import Node, Problem
 from tests.torch.models import MODELS
 from tests.torch.steps import backend, step, twin
@@ -39,7 +39,7 @@ def test_another_process_knows_what_was_found_however_it_was_limited(
 ) -> None:
     monkeypatch.setenv("REMAT_RESULTS", str(tmp_path))
     problem = Problem((Node(1, (), (0,)), Node(1, (0,), (1,))), (4, 4), (1,))
-    found = Remembered(((0, 1),), 4, (Answer((60.0, most), 9, (0, 1), 8, 2.0),))
+    found = Remembered(((0, 1),), 4, (PastAnswer((60.0, most), 9, (0, 1), 8, 2.0),))
     monkeypatch.setattr(remembering, "KNOWN", {})
     assert remembering.remember(problem, "graph", found) == found
     monkeypatch.setattr(remembering, "KNOWN", {})  # as another process has it
@@ -47,7 +47,7 @@ def test_another_process_knows_what_was_found_however_it_was_limited(
 
 
 def test_an_answer_is_for_all_budgets_that_it_fits_or_misses() -> None:
-    met, missed = Answer((60.0, None), 9, (0, 1), 6), Answer((60.0, None), 0, (0, 1), 6)
+    met, missed = PastAnswer((60.0, None), 9, (0, 1), 6), PastAnswer((60.0, None), 0, (0, 1), 6)
     assert [limit for limit in range(12) if met.holds_for(limit)] == [6, 7, 8, 9]
     assert [limit for limit in range(12) if missed.holds_for(limit)] == [0, 1, 2, 3, 4, 5]
 
