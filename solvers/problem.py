@@ -262,6 +262,7 @@ class Result:
     grounds: tuple[Grounds, ...] = ()  # of the bounds
     patience_lost: bool = False  # the search ended though neither a proof nor a limit ended it
     impossible: Impossible | None = None
+    lean: tuple[int, ...] | None = None  # the order of `find_lean`, if that was asked on the way
     found_by: str = ""  # the part of the search that found the order
     bound_by: str = ""  # and the one that raised the bound for all orders last
     parts: tuple[Part, ...] = field(default=(), compare=False)  # what each took and won

@@ -95,6 +95,7 @@ def _of_whole(answer: Result, smaller: Contraction) -> Result:
         bound=None if answer.bound is None else answer.bound + smaller.fixed_cost,
         bound_any_order=None if answer.bound_any_order is None else answer.bound_any_order + smaller.fixed_cost,
         order=None if answer.order is None else smaller.expand(answer.order),
+        lean=None if answer.lean is None else smaller.expand(answer.lean),
         grounds=tuple(grounds.renamed(smaller.node_of) for grounds in answer.grounds),
         peak_node=None if answer.peak_node is None else smaller.node_of(answer.peak_node),
         peak_values=tuple(map(smaller.value_of, answer.peak_values)),

@@ -95,8 +95,6 @@ def _names(kind: str, count: int) -> tuple[str, ...]:
 def _budgets(problem: Problem) -> dict[str, int]:
     arrays = arrays_of(problem)
     plain = measure(arrays, range(len(problem.nodes)))[1]
-    lean = find_lean(problem, 0, Limits(Clock(300.0))).order
-    assert lean is not None
-    least = measure(arrays, lean)[1]
+    least = measure(arrays, find_lean(problem, Limits(Clock(300.0))).order)[1]
     shares = {"80%": plain * 0.8, "60%": plain * 0.6, "least+20%": least * 1.2, "least+5%": least * 1.05}
     return {"ops": len(problem.nodes), "plain": plain, "least": least, **{key: int(at) for key, at in shares.items()}}

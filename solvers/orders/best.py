@@ -91,8 +91,12 @@ class Best:
     def offer(self, order: Ints | Sequence[int], by: str) -> Weighed | None:
         """Weigh an order and keep it if it is better. `by`: the part of the search that found it."""
         found = self.weigh(order, by)
-        if found is None:
-            return None
+        if found is not None:
+            self.offer_weighed(found)
+        return found
+
+    def offer_weighed(self, found: Weighed) -> None:
+        """Keep what was weighed if it is better."""
         if self.leanest is None or (found.peak, found.cost) < (self.leanest.peak, self.leanest.cost):
             self.leanest = found
         before = self.fitting
@@ -100,9 +104,8 @@ class Best:
             self.fitting = found
             if before is None or found.cost < before.cost:
                 self.won_at = self.limits.clock.work.spent
-                self.ledger.won(by)
+                self.ledger.won(found.by)
                 self.tell()
-        return found
 
     def raise_bound(self, bound: float, by: str) -> bool:
         """Whether no schedule costs less than this, and that was not known before; nobody is told yet."""

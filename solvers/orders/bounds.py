@@ -39,6 +39,11 @@ class PeakBound:
         return Impossible(budget, budget + 1, in_order) if searched else None
 
 
+def bound_of(result: Result) -> PeakBound:
+    """What a result says of the peak."""
+    return PeakBound(result.needed or 0, result.peak_node, result.peak_values)
+
+
 @dataclass(frozen=True, slots=True)
 class Held:
     """Copies that are in memory together; `last`: outputs' last ones."""

@@ -78,6 +78,7 @@ class Held {
 
     // Another set takes the place of this one.
     void become(const Bits& bits) {
+        if (bits == bits_) return;
         for (Bit bit : bits_) flags_[bit] = false;
         bits_ = bits;
         for (Bit bit : bits_) flags_[bit] = true;
@@ -113,6 +114,7 @@ class Held {
     // be read too.
     std::pair<Bits, i64> before(Node node, i64 size) {
         Bits earlier;
+        earlier.reserve(bits_.size() + static_cast<std::size_t>(t.reads[node].size));
         bool shared = false;
         for (Bit bit : bits_) {
             if (t.writer[bit] == node) {

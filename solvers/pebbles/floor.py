@@ -25,6 +25,7 @@ from solvers.pebbles.making import Making
 from solvers.pebbles.reach import NEVER, BackwardSearch, BackwardStep, Reached
 from solvers.problem import Limits, Problem
 
+NAME = "least peak"  # who found the orders
 STATES = (200, 1_000, 5_000, 25_000, 125_000)  # of a search, from round to round
 _IGNORED = 500  # the smallest values, of that part of the bound by ops together, are in no set at first
 _LEFT_OUT = (30, 100, 250, 1000, 4000, 8000)  # then values of at most these parts of it are in none
@@ -135,11 +136,9 @@ class Floor:
         if end is None or end.way is None or end.peak is None:
             return
         steps = Making(self.copies, self.ways, max(end.peak, best.budget)).run(end.way)
-        found = None if steps is None else best.weigh(steps)
+        found = None if steps is None else best.weigh(steps, NAME)
         if found is not None:
-            if best.budget < 0 or best.fits(found):
-                found = kept(self.copies, found, best, self.clock)
-            best.offer(found.order, "least peak")
+            best.offer_weighed(kept(found, best, self.clock) if best.fits(found) else found)
             self.known = min(self.known, found.peak)
 
     def raise_to(self, peak: int, index: int | None) -> None:

@@ -13,7 +13,6 @@ from solvers.clock import Clock
 from solvers.orders.arrays import Ints
 from solvers.orders.best import Best, Weighed
 from solvers.orders.measure import memory_of
-from solvers.pebbles.copies import Copies
 from solvers.problem import Problem
 
 _ROUNDS = 100
@@ -29,13 +28,13 @@ class _Repeat:
     worth: float
 
 
-def kept(copies: Copies, known: Weighed, best: Best, clock: Clock) -> Weighed:
+def kept(known: Weighed, best: Best, clock: Clock) -> Weighed:
     """Longer and longer, until nothing more fits or time is up."""
     for _ in range(_ROUNDS):
         if clock.interrupts():
             break
         memory = memory_of(best.arrays, known.order)
-        needless = _needless(memory, _repeats(copies, known.order), max(best.budget, known.peak))
+        needless = _needless(memory, _repeats(best.problem, known.order), max(best.budget, known.peak))
         found = _without(known, needless, best)
         if found.cost >= known.cost:
             return found
@@ -49,7 +48,7 @@ def _without(known: Weighed, needless: list[int], best: Best) -> Weighed:
     found, parts = known, [needless]
     while parts and not best.over():
         part = parts.pop()
-        tried = best.weigh(np.delete(known.order, gone + part)) if part else None
+        tried = best.weigh(np.delete(known.order, gone + part), known.by) if part else None
         if tried is not None and tried.cost <= found.cost and tried.peak <= max(best.budget, known.peak):
             found, gone = tried, gone + part
         elif len(part) > 1:
@@ -68,8 +67,8 @@ def _needless(memory: Ints, repeats: list[_Repeat], budget: int) -> list[int]:
     return found
 
 
-def _repeats(copies: Copies, order: Ints) -> list[_Repeat]:
-    nodes, sizes = copies.problem.nodes, copies.problem.sizes
+def _repeats(problem: Problem, order: Ints) -> list[_Repeat]:
+    nodes, sizes = problem.nodes, problem.sizes
     used: dict[int, int] = {}  # value -> when its copy at hand is last used, as far as known
     steps = order.tolist()
     last: list[dict[int, int]] = []  # for each step, of each value it writes: the last use of the copy before
@@ -81,7 +80,7 @@ def _repeats(copies: Copies, order: Ints) -> list[_Repeat]:
         again.append(all(value in used for value in node.writes) and bool(node.writes))
         last.append({value: used[value] for value in node.writes if value in used})
         used.update(dict.fromkeys(node.writes, step))
-    wanted, prices = set(copies.problem.outputs), _prices(copies.problem, steps, again)
+    wanted, prices = set(problem.outputs), _prices(problem, steps, again)
     found: list[_Repeat] = []
     for step in range(len(steps) - 1, -1, -1):
         node = nodes[steps[step]]

@@ -9,6 +9,7 @@ Invariant: a node runs when all that it reads is in memory; what the order needs
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -40,7 +41,8 @@ class Making:
         self.bytes = [0 if root == RESIDENT else blocks.floor[v] for v, root in enumerate(blocks.root)]
         self.lasting = set(range(len(blocks.root))).difference(copies.value)  # those that no set names
         self.readers = self.problem.readers()
-        self.there: dict[int, int] = {}  # values in memory, and when each was last touched
+        self.there: set[int] = set()  # values in memory
+        self.untouched: OrderedDict[int, None] = OrderedDict()  # what may go, touched last at the end
         self.used = 0
         self.order: list[int] = []
         self.ran: set[int] = set()
@@ -67,7 +69,7 @@ class Making:
 
     def kept(self) -> frozenset[int]:
         """The outputs that are there."""
-        return frozenset(self.problem.outputs) & self.there.keys()
+        return frozenset(self.problem.outputs) & self.there
 
     def whole(self, index: int) -> tuple[BackwardStep, ...]:
         """What a node reads, one after the other if no way is known, and the node itself."""
@@ -106,11 +108,10 @@ class Making:
         if here.at + 1 == len(here.way):
             return False
         following = here.way[here.at + 1].held.intersection(self.problem.nodes[index].writes)
-        return following <= self.there.keys() if following else False
+        return following <= self.there if following else False
 
     def compute(self, index: int, beside: frozenset[int]) -> None:
         node = self.problem.nodes[index]
-        now = len(self.order)
         room = self.room - node.workspace - sum(self.bytes[write] for write in node.writes if write not in self.there)
         if self.used > room:
             self.evict(room, beside.union(node.reads, node.writes))
@@ -118,7 +119,11 @@ class Making:
         self.ran.add(index)
         for write in node.writes:
             self.used += 0 if write in self.there else self.bytes[write]
-        self.there.update(dict.fromkeys((*node.reads, *node.writes), now))
+        self.there.update(node.writes)
+        for value in (*node.reads, *node.writes):
+            if value not in self.lasting:
+                self.untouched[value] = None
+                self.untouched.move_to_end(value)
         for reader in self.soon(node.writes):
             self.compute(reader, beside.union(node.writes))
 
@@ -130,14 +135,19 @@ class Making:
             reader
             for reader in readers
             if self.lasting.issuperset(nodes[reader].writes)
-            and not self.there.keys() & set(nodes[reader].writes)
-            and self.there.keys() >= set(nodes[reader].reads)
+            and self.there.isdisjoint(nodes[reader].writes)
+            and self.there.issuperset(nodes[reader].reads)
         ]
 
     def evict(self, room: int, wanted: frozenset[int]) -> None:
         """What was not touched for longest goes first."""
-        for value in sorted(self.there.keys() - wanted - self.lasting, key=self.there.__getitem__):
+        gone: list[int] = []
+        for value in self.untouched:
             if self.used <= room:
-                return
-            self.used -= self.bytes[value]
-            del self.there[value]
+                break
+            if value not in wanted:
+                self.used -= self.bytes[value]
+                gone.append(value)
+        for value in gone:
+            del self.untouched[value]
+        self.there.difference_update(gone)

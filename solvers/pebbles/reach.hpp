@@ -4,6 +4,7 @@
 #include <queue>
 #include <tuple>
 
+#include "solvers/pebbles/ancestors.hpp"
 #include "solvers/pebbles/states.hpp"
 
 namespace remat::pebbles {
@@ -19,7 +20,7 @@ class Search {
         held_.become(bits);
         size = held_.size();
         start_ = states_.number(bits);
-        meet(start_, at_least, size, {NONE, NONE, NONE});
+        meet(start_, at_least, size, Ancestors(t, t.writers_of(bits)).count(), {NONE, NONE, NONE});
         while (!open_.empty()) {
             const auto [peak, left, bytes, number] = open_.top();
             open_.pop();
@@ -64,77 +65,72 @@ class Search {
         Bit bit;
     };
     struct Back {
-        i64 need, size;
+        i64 need, size, left;
         Node node;
         Bit bit;
         Bits earlier;
     };
     using Open = std::tuple<i64, i64, i64, Number>;  // peak, nodes still to run at least, bytes, number
 
-    void meet(Number number, i64 peak, i64 size, Step step) {
+    // `left`: how many nodes must run at least before its copies are there.
+    void meet(Number number, i64 peak, i64 size, i64 left, Step step) {
         State& state = states_[number];
         if (state.peak <= peak) return;
         std::tie(state.peak, state.size, state.after, state.node, state.bit) =
             std::make_tuple(peak, size, step.after, step.node, step.bit);
-        open_.emplace(peak, left(number), size, number);
-    }
-
-    // How many nodes must run at least before these copies are there.
-    i64 left(Number number) {
-        std::vector<i64> words(t.needed.columns, 0);
-        for (Node node : t.writers_of(states_.bits_of(number)))
-            for (i64 word : t.needed[node].places()) words[word] |= t.needed[node][word];
-        i64 count = 0;
-        for (i64 word : words) count += __builtin_popcountll(static_cast<std::uint64_t>(word));
-        return count;
+        open_.emplace(peak, left, size, number);
     }
 
     // Leave out what can be made of nothing beside the rest; nothing if what is left was met before.
     Number drop(Number number, i64 peak) {
-        Bits bits = states_.bits_of(number);
-        held_.become(bits);
+        Bits held = states_.bits_of(number), bits = held;
         std::stable_sort(bits.begin(), bits.end(), [&](Bit one, Bit other) { return t.bytes[one] > t.bytes[other]; });
         for (Bit bit : bits) {
             const i64 size = states_[number].size;
             if (!t.shared[bit] && size - t.bytes[bit] + alone_[bit] > peak) continue;
-            const Bits before = held_.bits();
-            const i64 less = without(bit, size);
-            if (less + alone_[bit] > peak) {
-                held_.become(before);
-                continue;
-            }
-            const Number rest = states_.number(held_.bits());
-            State& state = states_[rest];
+            const Bits rest = but_for(bit, held);
+            const i64 less = size_without(bit, rest, size);
+            if (less + alone_[bit] > peak) continue;
+            held = rest;
+            const Number smaller = states_.number(held);
+            State& state = states_[smaller];
             if (state.peak <= peak) return NONE;
             std::tie(state.peak, state.size, state.after, state.node, state.bit) =
                 std::make_tuple(peak, less, number, NONE, bit);
-            number = rest;
+            number = smaller;
         }
+        held_.become(held);
         return number;
     }
 
-    // Leave one copy out of what is held. Returns the size of the others.
-    i64 without(Bit bit, i64 size) {
+    static Bits but_for(Bit bit, const Bits& bits) {
         Bits rest;
-        for (Bit other : held_.bits())
-            if (other != bit) rest.push_back(other);
+        rest.reserve(bits.size());
+        std::copy_if(bits.begin(), bits.end(), std::back_inserter(rest), [&](Bit other) { return other != bit; });
+        return rest;
+    }
+
+    // The size of the rest without a copy, if it is so large with it; that may have become what is held.
+    i64 size_without(Bit bit, const Bits& rest, i64 size) {
+        if (!t.shared[bit]) return size - t.bytes[bit];
         held_.become(rest);
-        return t.shared[bit] ? held_.size() : size - t.bytes[bit];
+        return held_.size();
     }
 
     // All steps back, or one if it is the only one worth taking.
     void expand(Number number, i64 peak) {
         const Bits bits = held_.bits();
         const i64 size = states_[number].size;
+        const Ancestors ancestors(t, t.writers_of(bits));
         std::vector<Back> steps;
-        for (Node node : t.writers_of(bits)) {
+        for (Node node : ancestors.writers()) {
             held_.become(bits);
             if (t.problem.once[node] && t.is_needed(node, bits)) continue;
             const i64 taken = held_.taken(node);
             auto [earlier, before] = held_.before(node, size);
             const i64 need = t.problem.resident + t.problem.workspace[node] + before + taken;
-            Back step{std::max(peak, need), before, node, NONE, std::move(earlier)};
-            if (step.need >= known_) continue;
+            if (std::max(peak, need) >= known_) continue;
+            Back step{std::max(peak, need), before, ancestors.before(node), node, NONE, std::move(earlier)};
             const bool only = step.need == peak && (is_smaller(step.earlier, bits) || may_be_last(node, bits));
             steps.push_back(std::move(step));
             if (only) {
@@ -143,16 +139,16 @@ class Search {
             }
         }
         for (Bit bit : bits) {
-            held_.become(bits);
-            const i64 less = without(bit, size), need = std::max(peak, less + alone_[bit]);
-            if (need < known_) steps.push_back({need, less, NONE, bit, held_.bits()});
+            Bits rest = but_for(bit, bits);
+            const i64 less = size_without(bit, rest, size), need = std::max(peak, less + alone_[bit]);
+            if (need < known_) steps.push_back({need, less, ancestors.without(bit, rest), NONE, bit, std::move(rest)});
         }
         meet_all(steps, number);
     }
 
     void meet_all(const std::vector<Back>& steps, Number after) {
         for (const Back& step : steps)
-            meet(states_.number(step.earlier), step.need, step.size, {after, step.node, step.bit});
+            meet(states_.number(step.earlier), step.need, step.size, step.left, {after, step.node, step.bit});
     }
 
     static bool is_smaller(const Bits& earlier, const Bits& bits) {

@@ -23,10 +23,11 @@ from remat_cli.planning.search.attempt import Policy
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.search.so_far import SoFar
 from remat_cli.planning.search.untouched import share_base
-from solvers.clock import Clock
-from solvers.methods.auto import auto
+from solvers.clock import limited
+from solvers.methods.auto import leanest
 from solvers.orders.best import Best
-from solvers.orders.bounds import PeakBound, peak_bound
+from solvers.orders.bounds import PeakBound
+from solvers.pebbles.floor import dig
 from solvers.problem import Limits
 from tests.cli.running import Command
 from tests.sampling import few
@@ -108,22 +109,29 @@ def test_a_forward_model_is_told_what_makes_a_step_of_it(remat: Command) -> None
     assert (ran.code, "remat grad" in ran.err) == (4, False)
 
 
-def test_after_a_proof_no_more_work_is_done_than_it_took(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The least peak that is still looked for has what the proof had, and not all that is left."""
-    from remat_cli.formats.problemfile import read
+def test_after_a_proof_the_leanest_order_is_sought_once(
+    remat: Command, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The search that refuses says by it how small a budget would do, and the plan of last resort is made of it."""
+    found: list[int] = []
 
-    given: list[int | None] = []
+    def dig_and_tell(best: Best, known: int, limits: Limits) -> PeakBound:
+        found.append(known)
+        return dig(best, known, limits)
 
-    def dig(best: Best, known: int, limits: Limits) -> PeakBound:
-        given.append(limits.clock.most)
-        return peak_bound(best.problem)
+    monkeypatch.setattr(leanest, "dig", dig_and_tell)
+    ran = remat("solve", model, "--budget", "50%", "--work-limit", "20K")
+    assert (ran.code, len(found)) == (4, 1)
 
-    monkeypatch.setattr(auto, "dig", dig)
-    problem = read(data / "networks" / "unet.problem.json").problem
-    search = auto.Auto(problem, problem.resident + 1, Limits(Clock(1e6)))
-    assert search.asked.infeasible
-    search.run(())
-    assert given == [auto._LEISURE]
+
+def test_what_is_enough_is_said_if_time_ends_after_it_is_known(model: Path) -> None:
+    """Of a proved no the last words said a larger budget than was known by then."""
+    given = solve.command.make_context("solve", [str(model), "--budget", "50%"]).params
+    flags = settled({name: value for name, value in given.items() if name != "model"})
+    subject, known = load_subject(model, None, {}, kind_named("remat")), SoFar()
+    found = solving.ask(subject, question_of(flags), Limits(limited(moves=20_000)), None, known)
+    assert known.refused is not None
+    assert known.refused.enough == found.enough is not None
 
 
 def test_a_proved_no_is_said_if_time_ends_while_a_budget_that_is_enough_is_sought(

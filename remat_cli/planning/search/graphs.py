@@ -32,11 +32,17 @@ def cheapest(request: PlanRequest) -> Policy:
     limits = request.time.but_for_a_refusal(request.target.bears_witness(request.subject))
     found = yield from searched(replace(request, limits=limits))
     if not found.found:
-        if found.status is Status.INFEASIBLE:
-            request.so_far.keep(found)  # the time may end during what follows
+        _keep(request, found)
         if request.may_walk and not request.given_up:
             found = yield from last_resort(request, found)
+            _keep(request, found)
     return replace(found, limits=request.limits)
+
+
+def _keep(request: PlanRequest, found: Answer) -> None:
+    """A proved no is kept, because the time may end during what follows."""
+    if found.status is Status.INFEASIBLE:
+        request.so_far.keep(replace(found, limits=request.limits))
 
 
 def searched(request: PlanRequest) -> Policy:

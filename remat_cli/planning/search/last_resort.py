@@ -63,10 +63,11 @@ def _witnessed(request: PlanRequest, lean: Answer) -> Generator[Attempt, Checked
     """The budget for which the leanest plan was found and witnessed. Ops that have to run once make it need more."""
     if request.limits.clock.over():
         return None
-    made = _with_model(request, lean)
+    needs = request.target.held_by(lean.candidate)
+    made = _with_model(replace(request, budget=needs), lean)
     if made is not None and not request.target.tries_plans(lean.subject):
         return request.target.held_by(made)
-    needs = request.target.held_by(made or lean.candidate)
+    needs = needs if made is None else request.target.held_by(made)
     for _ in range(WITNESSED_ROUNDS):
         if request.limits.clock.over():
             return None

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from remat_cli.notes.kinds import PlanNote
-from remat_cli.planning.search.answer import answer
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate
-from solvers.methods.auto.leanest import find_lean, list_walked
+from solvers.methods.auto.leanest import find_lean, list_lean, list_walked
 from solvers.notes import Note
 from solvers.problem import Result, Status
 from solvers.reductions.views import reduced
@@ -47,16 +46,16 @@ def _least_placed(request: PlanRequest) -> Candidate:
 
 
 def _leanest_of(request: PlanRequest, subject: Subject) -> list[Candidate]:
-    """Where the allocator places as it is asked, an order of few live bytes may leave gaps, so several are tried."""
-    sized = request.sized(subject)
+    """An order of few live bytes may leave gaps, so several are tried: of what costs the same memory the first."""
+    problem = request.sized(subject).problem
+    smaller = reduced(problem)
     if request.target.online and subject.graph is not None:
-        smaller = reduced(sized.problem)
-        orders = [smaller.expand(order) for order in list_walked(smaller.problem, request.limits)]
+        orders = list_walked(smaller.problem, request.limits)
     else:
-        found = answer(sized, request.budget, request.method, find_lean, request.limits).schedule.result.order
-        assert found is not None
-        orders = [found]
-    return [_candidate(request, subject, order) for order in orders]
+        known = request.lean.get(problem)  # if a search that found nothing had it
+        lean = find_lean(smaller.problem, request.limits).order if known is None else smaller.shrink(known)
+        orders = list_lean(smaller.problem, request.limits, lean)
+    return [_candidate(request, subject, smaller.expand(order)) for order in orders]
 
 
 def _candidate(request: PlanRequest, subject: Subject, order: Sequence[int]) -> Candidate:

@@ -75,8 +75,8 @@ class PlanRequest:
     still come. `at_hand`: the extra cost, over the model without a plan, of the cheapest known plan that fits.
 
     `by_memory`: whether the solver makes memory least, and not cost.
-    `leanly`: whether the plan that needs least is wanted, whatever it costs. `leanest`: those found so far. `trials`:
-    the models made and run so far, by graph.
+    `leanly`: whether the plan that needs least is wanted, whatever it costs. `leanest`: those found so far; `lean`: the
+    orders of some. `trials`: the models made and run so far, by graph.
     `memories`: what orders of a problem need, by problem.
     `newest`: the two candidates placed last, which are often asked for again.
     `later_runs`: whether memory is predicted for the later runs of a default session, which hold outputs from the
@@ -96,6 +96,7 @@ class PlanRequest:
     by_memory: bool = False
     leanly: bool = False
     at_hand: int | None = None
+    lean: dict[Problem, tuple[int, ...]] = field(default_factory=dict, compare=False, repr=False)
     leanest: dict[tuple[int, bool, Problem], Candidate] = field(default_factory=dict, compare=False, repr=False)
     newest: list[tuple[Key, Candidate]] = field(default_factory=list, compare=False, repr=False)
     trials: dict[int, tuple[Subject, Trials]] = field(default_factory=dict, compare=False, repr=False)
@@ -143,7 +144,10 @@ class PlanRequest:
     def ask(self, subject: Subject, budget: int, limits: Limits, reordered: bool) -> Answer:
         """The method's answer, with every size as the allocator takes it."""
         with self.so_far.times.part("searching"):
-            found = answer(self.sized(subject), budget, self.method, self.solver, limits, reordered)
+            sized = self.sized(subject)
+            found = answer(sized, budget, self.method, self.solver, limits, reordered)
+        if not reordered and found.schedule.result.lean is not None:
+            self.lean[sized.problem] = found.schedule.result.lean
         session = self.target.session if subject.graph is not None else None
         found = replace(found.about(subject), session=session)
         if not found.found or found.schedule.result.order is None:

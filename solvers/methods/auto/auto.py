@@ -17,22 +17,18 @@ import numpy as np
 
 from solvers.methods.auto.annealing import Annealing
 from solvers.methods.auto.fitting import Fitting
+from solvers.methods.auto.leanest import find_lean
 from solvers.methods.auto.lowest import LeastPeak
 from solvers.methods.auto.question import SearchQuestion
 from solvers.methods.auto.raising import Raising
 from solvers.methods.auto.scheduler import Scheduler
 from solvers.methods.auto.walking import EvictionWalks
 from solvers.methods.auto.within import Within
-from solvers.methods.exact.low_walks import lowest
 from solvers.methods.exact.options import NOTHING_KNOWN, Known
 from solvers.methods.exact.small import MOST, Small
 from solvers.notes import Note, SolverNote
-from solvers.orders.best import GIVEN, KNOWN, Best
-from solvers.pebbles.floor import dig
+from solvers.orders.best import GIVEN, KNOWN
 from solvers.problem import Grounds, Limits, Problem, Result, Status
-
-_LEISURE = 5_000_000  # moves, at least, for the least peak where it is proved that nothing fits
-_WALKING = 1 / 8  # of them for walks, as for the least peak that is asked for
 
 
 def solve(problem: Problem, budget: int, limits: Limits, options: Known = NOTHING_KNOWN) -> Result:
@@ -48,11 +44,13 @@ class Auto:
         self.within, self.raising, annealing = Within(asked), Raising(asked), Annealing(asked)
         operators = EvictionWalks(asked), LeastPeak(asked), Fitting(asked), self.within, self.raising
         self.scheduler = Scheduler(asked, operators, annealing)
+        self.lean: tuple[int, ...] | None = None  # the order of `find_lean`
 
-    def run(self, candidates: Sequence[Sequence[int]]) -> Result:
+    def run(self, candidates: Sequence[Sequence[int]], refusing: bool = True) -> Result:
+        """`refusing`: whether it is to be told how small a budget would do, where nothing fits."""
         with self.asked.workers:
             self.search(candidates)
-        if self.asked.best.fitting is None and not self.asked.limits.clock.over():
+        if refusing and self.asked.best.fitting is None and not self.asked.limits.clock.over():
             self.find_least()
         return self.result()
 
@@ -77,23 +75,13 @@ class Auto:
             asked.pool.offer(asked.best.fitting.order, asked.best.fitting.by)
 
     def find_least(self) -> None:
-        """Where nothing fits: how small a budget would do."""
-        asked, known = self.asked, self.asked.best.leanest
-        assert known is not None, "the order as given can always run"
-        clock = asked.limits.clock
-        work = max(_LEISURE, clock.work.spent)
-        limits = asked.aside(work if clock.most is None else min(work, clock.most - clock.work.spent))
-        lean = Best(asked.as_asked, -1, limits)
-        lean.offer(known.order, known.by)
+        """Where nothing fits: how small a budget would do. `find_lean` says it by the work that it always takes, so
+        that whoever wants the leanest order has it."""
+        asked = self.asked
         with asked.best.ledger.at_work(LeastPeak.name):
-            walked = lowest(asked.as_asked, limits.silent().share(_WALKING)).leanest
-            assert walked is not None
-            lean.offer(walked.order, walked.by)
-            found = dig(lean, min(known.peak, walked.peak), limits)
-        clock.spend(moves=limits.clock.work.spent)
-        asked.raise_least(found)
-        assert lean.leanest is not None
-        asked.best.offer(lean.leanest.order, lean.leanest.by)
+            self.lean, bound = find_lean(asked.as_asked, asked.limits)
+        asked.raise_least(bound)
+        asked.best.offer(self.lean, LeastPeak.name)
 
     def bound(self) -> tuple[float, Grounds]:
         """The bound for schedules with the best schedule's order of first computes, and its grounds."""
@@ -107,7 +95,7 @@ class Auto:
         asked, best, below = self.asked, self.asked.best, self.raising.below
         if best.fitting is None:
             steps = None if best.leanest is None else best.leanest.steps()
-            unknown = asked.least.told(Result(Status.UNKNOWN, steps, grounds=(below.grounds,)))
+            unknown = asked.least.told(Result(Status.UNKNOWN, steps, grounds=(below.grounds,), lean=self.lean))
             proof = asked.least.against(asked.budget, searched=asked.no_plan)
             return best.attributed(unknown.refuted(proof) if proof else unknown)
         bound, grounds = self.bound()

@@ -6,19 +6,23 @@ again when it is asked for. Where time is up before, it is the leanest by then.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from solvers.annealing.local import LocalSearch
 from solvers.clock import STATE_MOVES, Clock, Work
 from solvers.methods.exact.low_walks import lowest
 from solvers.orders.best import Best
+from solvers.orders.bounds import PeakBound
 from solvers.orders.evict import RULES, Evictor
 from solvers.pebbles.floor import dig
-from solvers.problem import Limits, Problem, Result, Status
+from solvers.pebbles.keeping import kept
+from solvers.problem import Limits, Problem
 
 WALKING_MOVES = 1_000_000
 WALKING_RULES, LEVELS = 2, 8  # of walks that are offered to an allocator
-DIGGING_STATES = 40_000
+DIGGING_STATES = 80_000
 CHEAPENING_GOES, CHEAPENING_MOVES = 8, (400, 100_000)  # moves of a go for each op, and in all
 
 
@@ -40,21 +44,36 @@ def list_walked(problem: Problem, limits: Limits) -> list[tuple[int, ...]]:
     return list(found)
 
 
-def find_lean(problem: Problem, budget: int, limits: Limits) -> Result:
-    """The leanest order of walks, and of a search through what can be held at once. `budget` is not looked at."""
+class Lean(NamedTuple):
+    """The leanest order, and the bound of the least peak that was proved on the way."""
+
+    order: tuple[int, ...]
+    bound: PeakBound
+
+
+def find_lean(problem: Problem, limits: Limits) -> Lean:
+    """The leanest order of walks, and of a search through what can be held at once."""
     best = Best(problem, -1, limits.silent())  # nothing fits, so only the least peak counts
     walked = lowest(problem, _given(limits, WALKING_MOVES)).leanest
     assert walked is not None
-    best.offer(walked.order, walked.by)
-    dig(best, walked.peak, _given(limits, DIGGING_STATES * STATE_MOVES))
+    best.offer_weighed(walked)
+    bound = dig(best, walked.peak, _given(limits, DIGGING_STATES * STATE_MOVES))
     assert best.leanest is not None
-    lean, local = best.leanest, LocalSearch(problem, best.leanest.peak, limits.seed)
+    return Lean(best.leanest.steps(), bound)
+
+
+def list_lean(problem: Problem, limits: Limits, order: Sequence[int]) -> list[tuple[int, ...]]:
+    """A cheaper order that needs no more than the leanest, and the leanest, which leaves an allocator more room."""
+    best = Best(problem, -1, limits.silent())
+    lean = best.weigh(order)
+    assert lean is not None
+    cheaper, local = kept(lean, best, limits.clock), LocalSearch(problem, lean.peak, limits.seed)
     moves = min(CHEAPENING_MOVES[0] * len(problem.nodes), CHEAPENING_MOVES[1])
     for number in range(CHEAPENING_GOES):
-        found = best.weigh(local.go(lean.order, number, moves, limits.clock).order)
-        if found is not None and found.peak <= lean.peak and found.cost < lean.cost:
-            lean = found
-    return Result(Status.UNKNOWN, lean.steps())
+        found = best.weigh(local.go(cheaper.order, number, moves, limits.clock).order)
+        if found is not None and found.peak <= lean.peak and found.cost < cheaper.cost:
+            cheaper = found
+    return list(dict.fromkeys((cheaper.steps(), lean.steps())))
 
 
 def _given(limits: Limits, moves: int) -> Limits:

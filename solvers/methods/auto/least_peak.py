@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from solvers.methods.auto.auto import solve as search
+from solvers.methods.auto.auto import Auto
 from solvers.methods.exact.low_walks import lowest
-from solvers.methods.exact.options import Known
 from solvers.notes import Note, SolverNote
 from solvers.orders.best import GIVEN, KNOWN, Best, Weighed
-from solvers.orders.bounds import PeakBound, peak_bound
+from solvers.orders.bounds import PeakBound, bound_of, peak_bound
 from solvers.pebbles.floor import dig
 from solvers.problem import Limits, Problem, Progress, Result, Status
 
@@ -67,11 +66,11 @@ def _ask_for_less(best: Best, bound: PeakBound, limits: Limits) -> PeakBound:
         known = _least(best)
         asked = known - max(1, int((known - bound.peak) * part))
         assert best.leanest is not None
-        found = search(best.problem, asked, quiet.share(1 / 4), Known((best.leanest.steps(),)))
+        found = Auto(best.problem, asked, quiet.share(1 / 4)).run([best.leanest.steps()], refusing=False)
         best.offer(found.order or (), found.found_by)
         best.ledger.include(found.parts)
         if found.needed is not None and found.needed > bound.peak:
-            bound = PeakBound(found.needed, found.peak_node, found.peak_values)
+            bound = bound_of(found)
         if _least(best) > asked:
             break
         part = min(_MOST, 2 * part)
@@ -84,7 +83,7 @@ def _cheaper(best: Best, limits: Limits) -> tuple[int, ...]:
     fitting = Best(best.problem, best.leanest.peak, limits)
     fitting.offer(best.leanest.order, best.leanest.by)
     if not limits.clock.over():
-        found = search(best.problem, fitting.budget, limits.share(_CHEAPER), Known((best.leanest.steps(),)))
+        found = Auto(best.problem, fitting.budget, limits.share(_CHEAPER)).run([best.leanest.steps()])
         fitting.offer(found.order or (), found.found_by)
         best.ledger.include(found.parts)
     assert fitting.fitting is not None
@@ -110,7 +109,8 @@ def _within_overhead(
     low = least.peak - 1  # nothing fits in it
     while best.peak - low > max(1, best.peak // 1000) and not limits.clock.over():
         middle = (low + best.peak) // 2
-        answer = search(problem, middle, _until(limits.silent().share(1 / 3), allowed), Known((best.steps(),)))
+        part = _until(limits.silent().share(1 / 3), allowed)
+        answer = Auto(problem, middle, part).run([best.steps()], refusing=False)
         best = better(best, answer.order or ())
         if best.peak > middle:
             low = middle
