@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakSet
 
 import torch
 
@@ -18,7 +19,7 @@ from remat_cli.torch.lowering import Lowered
 from remat_cli.torch.metering import Meter
 from remat_cli.torch.reading import tensors_of
 from remat_cli.torch.sharing import GraphRoom
-from remat_cli.torch.wrapped import bucket_bytes
+from remat_cli.torch.wrapped import bucket_bytes, wrappers
 from solvers.schedule import baseline
 
 FIT = "fit"
@@ -28,20 +29,22 @@ FIT = "fit"
 class Allowance:
     """`budget`: None for the device's free memory. `beside`: bytes that others hold throughout. `earlier`: the most
     bytes of gradients that a step was seen to begin with, as where they are accumulated. `given`: what graphs
-    are given, weights among it. `buckets`: the bytes in which ranks gather the gradients of these weights. `told`: the
-    user said what is held besides."""
+    are given, weights among it. `buckets`: the bytes in which `wrappers` gather the gradients of these
+    weights. `told`: the user said what is held besides."""
 
     budget: Budget | None
     beside: int = 0
     earlier: int = 0
     given: Meter = field(default_factory=Meter, compare=False)
     buckets: int = 0
+    wrappers: WeakSet[Any] = field(default_factory=WeakSet, compare=False)
     told: bool = False
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
 
     def look_ahead(self, given: Sequence[Any]) -> None:
         """Leave room for the buckets of these tensors' gradients, and for what optimizers of them will hold, where
         nobody said what is held besides."""
+        self.wrappers = wrappers()
         self.look_at_buckets(given)
         if self.budget is None and not self.told:
             self.beside = state_to_come(given)
@@ -50,7 +53,7 @@ class Allowance:
         """Count the buckets of all weights that graphs are given. A graph may be compiled with tensors that stand for
         the weights; a run has those themselves."""
         self.given.watch(given)
-        self.buckets = bucket_bytes(self.given)
+        self.buckets = bucket_bytes(self.wrappers, self.given)
 
     def bytes(self, whole: int, held: int, apart: int = 0) -> int:
         """The limit for graphs that hold `whole` bytes as written, `held` of which are there already, as `apart` is,

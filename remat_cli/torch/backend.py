@@ -22,7 +22,7 @@ from remat_cli.torch.reading import meetings
 from remat_cli.torch.regions import write_out
 from remat_cli.torch.running import Compiled, op_by_op, share_constants
 from remat_cli.torch.sizes import SizeCheck
-from remat_cli.torch.skipped import tell_of_skipped
+from remat_cli.torch.skipped import look_in_place, tell_of_skipped
 from remat_cli.torch.whole_step import WholeStep
 
 
@@ -44,6 +44,8 @@ class Backend:
     def __call__(self, module: Any, inputs: Any, **options: Any) -> Any:
         tell_of_skipped(self)
         try:
+            if not self.plans:
+                look_in_place(self)
             write_out(module)
             return _Graph(self, inputs).compile(module, inputs)
         except (

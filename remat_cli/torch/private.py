@@ -7,7 +7,7 @@ the package steps aside (`aside.py`). What only some versions have is asked for 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -40,6 +40,7 @@ from torch._prims_common import is_contiguous_or_false as is_contiguous_or_false
 from torch._subclasses.fake_tensor import FakeTensor as FakeTensor
 from torch._subclasses.fake_tensor import FakeTensorMode as FakeTensorMode
 from torch._subclasses.fake_tensor import unset_fake_temporarily as unset_fake_temporarily
+from torch.distributed import _composable_state as states
 from torch.fx import graph as graphs
 from torch.multiprocessing.reductions import StorageWeakRef as StorageWeakRef
 from torch.utils import _python_dispatch as dispatch
@@ -101,6 +102,24 @@ def donated(forward: Any, backward: Any, outputs: int) -> list[int]:
     return collect_bw_donated_buffer_idxs(forward, backward, about)
 
 
+def behind(compiled: Any) -> Iterator[Any]:
+    """What stands for the backend that torch.compile was given for a module or function, the outermost first; nothing
+    for what was not compiled."""
+    own = getattr(compiled, "_compiled_call_impl", None)  # of a module that is compiled in place
+    if hasattr(compiled, "dynamo_ctx"):
+        found = compiled.dynamo_ctx.callback
+    elif own is not None:
+        yield from behind(own)
+        return
+    else:
+        code = getattr(compiled, "__code__", None)
+        cells = zip(code.co_freevars if code else (), getattr(compiled, "__closure__", None) or (), strict=True)
+        found = next((cell.cell_contents for name, cell in cells if name == "callback"), None)
+    while found is not None:
+        yield found
+        found = getattr(found, "compiler_fn", None) or getattr(found, "_torchdynamo_orig_backend", None)
+
+
 def hint_of(sizes: Any, length: Any) -> int:
     """How long Inductor takes something to be; older versions name that otherwise."""
     found = getattr(sizes, "optimization_hint", None) or sizes.size_hint
@@ -137,6 +156,12 @@ def divided() -> bool:
 def store_of_ranks() -> Any:
     """The key-value store with which the processes of torch.distributed found each other."""
     return distributed.distributed_c10d._get_default_store()
+
+
+def modules_of_shards() -> list[Any]:
+    """The living modules that `fully_shard` divided."""
+    kind = getattr(sys.modules.get("torch.distributed.fsdp"), "FSDPModule", ())
+    return [module for module in list(states._module_state_mapping) if isinstance(module, kind)]
 
 
 def state_of_shards(module: Any) -> Any:

@@ -23,6 +23,7 @@ from remat_cli.torch.lowering import Lowered
 from remat_cli.torch.named import named as by_name
 from remat_cli.torch.named import remat
 from remat_cli.torch.partition import Partitioner, PlannedJoint
+from remat_cli.torch.private import behind
 from remat_cli.torch.skipped import told
 from remat_cli.units import show_bytes
 from solvers.schedule import baseline
@@ -98,7 +99,7 @@ class Report:
 def report(compiled: Any) -> Report:
     """The report of a compiled module or function, of the backend, or of a partitioner."""
     found = _told(compiled)
-    peak, left = (found.step.meter.peak, told()) if isinstance(found, Backend) else (0, ())
+    peak, left = (found.step.meter.peak, told(found)) if isinstance(found, Backend) else (0, ())
     plans = _plans(found)
     served = not plans and isinstance(found, InductorPartitioner) and found.looked_up
     return Report(tuple(_of(plan, peak or None) for plan in plans), left, served)
@@ -125,26 +126,15 @@ def _plans(source: Source) -> list[PlannedJoint]:
 
 def _behind(compiled: Any) -> Backend | InductorPartitioner:
     """The backend that torch.compile was given for this, or the partitioner among the options for Inductor."""
-    own = getattr(compiled, "_compiled_call_impl", None)  # of a module that is compiled in place
-    if hasattr(compiled, "dynamo_ctx"):
-        found = compiled.dynamo_ctx.callback
-    elif own is not None:
-        return _behind(own)
-    else:
-        cells = zip(compiled.__code__.co_freevars, compiled.__closure__ or (), strict=True)
-        found = next((cell.cell_contents for name, cell in cells if name == "callback"), None)
-    while found is not None and not isinstance(found, Backend):
+    for found in behind(compiled):
+        if isinstance(found, Backend):
+            return found
         if getattr(found, "compiler_fn", None) is remat:
             return by_name(found.kwargs.get("options"))
         given = getattr(found, "config", None)
         if isinstance(given, dict) and isinstance(given.get(PARTITIONER), InductorPartitioner):
             return given[PARTITIONER]
-        found = getattr(found, "compiler_fn", None) or getattr(found, "_torchdynamo_orig_backend", None)
-    if found is None:
-        raise ValueError(
-            "this was not compiled with remat_cli.torch: with a partitioner in Inductor's config, give that"
-        )
-    return found
+    raise ValueError("this was not compiled with remat_cli.torch: with a partitioner in Inductor's config, give that")
 
 
 def _of(plan: PlannedJoint, measured: int | None) -> GraphReport:

@@ -4,6 +4,7 @@ users or torch keep from being compiled, and layers of torch inside which a grap
 breaks it.
 
 torch counts its reasons for the whole process, in words that many modules share: a count that grew tells of a new one.
+Of layers of its own that are compiled in place it gives none: these are looked for.
 
 Invariant: nothing is changed, and only what comes about while a backend of ours is in use is named.
 `torch._dynamo.reset` forgets who listens, and its counts, so each compilation listens and counts anew.
@@ -19,7 +20,7 @@ from typing import Any
 
 from remat_cli.errors import RematWarning
 from remat_cli.torch.private import callback_handler, counters, disable, graph_break_reasons, trace_rules
-from remat_cli.torch.wrapped import shards_of_torchs_own
+from remat_cli.torch.wrapped import shards_in_place, shards_of_torchs_own, torchs_own_in_place
 
 RECURRENT = "Attempted to wrap RNN, GRU, or LSTM"  # how the reason begins
 AROUND = re.compile(r"when calling `([^`]+)`. Reason: Dynamo does not support RNN")  # where the graph breaks around one
@@ -33,6 +34,8 @@ WRAPPER = "DistributedDataParallel"  # what breaks the graph in it holds nothing
 GRADIENTS = "using `torch.autograd.grad`"  # how the reason begins
 INSIDE = "break inside torch: "  # how reasons of ours begin
 SHARDED = "break around shards of torch: "
+
+NAME = "remat"  # of a backend that torch.compile is told by its name
 
 _backends: weakref.WeakSet[Any] = weakref.WeakSet()
 _seen: Counter[str] = Counter()
@@ -48,7 +51,7 @@ def tell_of_skipped(backend: Any) -> None:
         callback_handler.register_end_callback(_look)
 
 
-def told() -> tuple[str, ...]:
+def told(backend: Any) -> tuple[str, ...]:
     """All that was said since torch.compile began anew, for any module: torch skips code from then on, whichever module
     it runs for, and gives no reason again. Where it forgot who listens, and no compilation came to a backend since, the
     reasons that it counted meanwhile are said now."""
@@ -56,19 +59,40 @@ def told() -> tuple[str, ...]:
         _told.clear()
         callback_handler.register_end_callback(_look)
     _look(None)
+    look_in_place(backend)
     return tuple(_told)
+
+
+def look_in_place(backend: Any) -> None:
+    """Warn of layers of torch that were compiled in place with it. All modules of the process are looked at."""
+    if names := torchs_own_in_place(backend, NAME):
+        _say(
+            f"remat: torch.compile leaves {', '.join(names)} to eager, for torch's own code is not compiled in place:"
+            " no budget holds there. Compile layer.forward in place of the layer"
+        )
 
 
 @disable
 def _look(_: Any) -> None:
-    """HeldByCode at the reasons for which torch.compile broke off, at the end of each of its runs.
+    """Look at the reasons for which torch.compile broke off, at the end of each of its runs.
 
     It is not compiled itself: torch holds a lock meanwhile, for which that compilation would wait for ever.
     """
-    new = _new_reasons()
-    for text in dict.fromkeys(filter(None, map(_words, new))) if _backends else ():
+    new = [*map(_words, _new_reasons())]
+    if not _backends:
+        return
+    for text in dict.fromkeys(filter(None, new)):
+        _told.pop(text, None)
+        _say(text)
+    if text := _words(_sharded(shards_in_place([*_backends], NAME))):
+        _say(text)
+
+
+def _say(text: str) -> None:
+    """Warn of what was not told yet."""
+    if text not in _told:
         _told[text] = None
-        warnings.warn(text, RematWarning, stacklevel=2)
+        warnings.warn(text, RematWarning, stacklevel=3)
 
 
 def _new_reasons() -> list[str]:
@@ -81,7 +105,7 @@ def _new_reasons() -> list[str]:
 
 
 def _reasons() -> Counter[str]:
-    own = [*map(_inside, graph_break_reasons), _sharded(in_place=True)]
+    own = map(_inside, graph_break_reasons)
     return Counter(counters["unimplemented"]) + Counter(counters["graph_break"]) + Counter(filter(None, own))
 
 
@@ -98,14 +122,14 @@ def _inside(reason: Any) -> str:
         return ""
     between = {frame.filename.rpartition("/torch/")[2] for frame in stack[1:-1]}
     if "/distributed/fsdp/" in stack[-1].filename and between == {CALLING}:
-        return _sharded(in_place=False)
+        return _sharded(shards_of_torchs_own())
     return f"{INSIDE}{stack[0].filename} line {stack[0].lineno} calls, for torch's own code breaks the graph ({why})"
 
 
-def _sharded(in_place: bool) -> str:
-    """The layers of torch that `fully_shard` divided: its hooks are not compiled, so that torch.compile would have to
-    begin again in their own code, where it never does. Of those that are compiled in place it gives no reason."""
-    names = shards_of_torchs_own(in_place)
+def _sharded(names: list[str]) -> str:
+    """The reason of layers of torch that `fully_shard` divided: its hooks are not compiled, so that torch.compile would
+    have to begin again in their own code, where it never does. Of those that are compiled in place it gives no
+    reason."""
     return SHARDED + ", ".join(names) if names else ""
 
 

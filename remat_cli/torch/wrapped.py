@@ -7,18 +7,21 @@ Invariant: nothing of theirs is changed.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+import weakref
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
-from torch import distributed, nn
+from torch import nn
 
 from remat_cli.torch.beside import living
 from remat_cli.torch.metering import Meter
 from remat_cli.torch.private import (
+    behind,
     divided,
     kinds_of_pipelines,
     microbatches_of,
+    modules_of_shards,
     stages_of,
     state_of_shards,
     trace_rules,
@@ -28,9 +31,13 @@ HOLDING = ("torch.distributed.fsdp", "torch.distributed.pipelining")  # where th
 CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
 
 
-def bucket_bytes(given: Meter) -> int:
-    """The bytes of the buckets in which DistributedDataParallel gathers the gradients of parameters among these."""
-    wrappers = living(nn.parallel.DistributedDataParallel) if divided() else []
+def wrappers() -> weakref.WeakSet[Any]:
+    """The modules that gather gradients in buckets."""
+    return weakref.WeakSet(living(nn.parallel.DistributedDataParallel) if divided() else ())
+
+
+def bucket_bytes(wrappers: Iterable[Any], given: Meter) -> int:
+    """The bytes of the buckets in which these gather the gradients of parameters among those given."""
     reduced = {id(p): p for one in wrappers for p in one.module.parameters() if p.requires_grad}
     return sum(p.nbytes for p in reduced.values() if given.knows(p))
 
@@ -56,17 +63,49 @@ def under_way(holding: Sequence[Any]) -> bool:
     return any(0 < passed < count for passed, count in found)
 
 
-def shards_of_torchs_own(in_place: bool) -> list[str]:
-    """The classes of modules that `fully_shard` divided and whose forward is code of torch, which is not compiled by
-    itself. `in_place`: of those alone that were compiled in place."""
-    asked = [one for one in _shards() if one._compiled_call_impl is not None or not in_place]
-    found = [one for one in asked if "forward" not in vars(one) and _torchs_own(one)]
-    return sorted({type(one).__bases__[-1].__name__ for one in found})
+def shards_of_torchs_own() -> list[str]:
+    """The classes of layers of torch in modules that `fully_shard` divided: their code is not compiled by itself."""
+    return _names(_shards())
+
+
+def shards_in_place(backends: Sequence[Any], name: str) -> list[str]:
+    """The same of those alone that were compiled in place with these backends, or by the name."""
+    return _names(_in_place(_shards(), backends, name))
+
+
+def torchs_own_in_place(backend: Any, name: str) -> list[str]:
+    """The same of modules that are not divided."""
+    shards = {id(one) for one in _shards()}
+    return _names([one for one in _in_place(living(nn.Module), [backend], name) if id(one) not in shards])
+
+
+def _in_place(modules: Sequence[Any], backends: Sequence[Any], name: str) -> list[Any]:
+    def ours(found: Any) -> bool:
+        return getattr(found, "compiler_name", "") == name or any(found is one for one in backends)
+
+    return [one for one in modules if one._compiled_call_impl is not None and any(map(ours, behind(one)))]
+
+
+def _names(modules: Sequence[Any]) -> list[str]:
+    """The classes of the layers of torch in these that run in eager."""
+    asked = [one for one in modules if "forward" not in vars(one)]
+    return sorted({name for one in asked for name in _layers(one)})
 
 
 def _shards() -> list[Any]:
-    """The modules that `fully_shard` divided: it makes a class for them, without which nothing is looked for."""
-    return living(distributed.fsdp.FSDPModule) if divided() and distributed.fsdp.FSDPModule.__subclasses__() else []
+    return modules_of_shards() if divided() else []
+
+
+def _layers(module: nn.Module) -> list[str]:
+    """The layers of torch that are called outside of what the user wrote: of a container those in it, or itself where
+    there are no others."""
+    if isinstance(module, nn.Identity):
+        return []
+    if isinstance(module, CONTAINERS) and not all(map(_torchs_own, module.children())):
+        return [name for child in module.children() for name in _layers(child)]
+    kind = type(module)
+    own = kind.__bases__[-1] if kind.__module__.startswith(HOLDING) else kind  # `fully_shard` makes a class of its own
+    return [own.__name__] if _torchs_own(module) else []
 
 
 def _torchs_own(module: nn.Module) -> bool:

@@ -218,8 +218,26 @@ def test_a_layer_of_torch_that_fully_shard_divides_is_told(kind: str, way: str) 
         left = remat_torch.report(asked).left
     assert dict.fromkeys(left) == dict.fromkeys(said(heard))
     assert len(left) == (kind == "torch's layers")
-    assert all("leaves TransformerEncoderLayer to eager, for fully_shard" in text for text in left)
+    assert all("leaves TransformerEncoderLayer to eager, for" in text for text in left)
     assert bool(asked.plans) == (kind != "torch's layers" or way == "whole")
+
+
+@pytest.mark.usefixtures("alone")
+def test_layers_of_torch_beside_blocks_of_ones_own_are_told() -> None:
+    """Where what is divided holds both, the blocks are compiled, and the layers between them are not."""
+    gc.collect()
+    blocks, asked = [nn.Sequential(Block(), nn.Dropout(0.1), nn.Identity()) for _ in range(2)], backend("1GB")
+    torch._dynamo.reset()  # the backend hears of the blocks when it compiles the first of them
+    for block in blocks:
+        block.compile(backend=asked, dynamic=False)
+        distributed.fsdp.fully_shard(block)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always", remat_torch.RematWarning)
+        for _ in range(2):
+            blocks[1](blocks[0](torch.randn(64, 32))).sum().backward()
+    (text,) = said(heard)
+    assert "leaves Dropout to eager" in text
+    assert asked.plans
 
 
 def test_buckets_of_gradients_are_part_of_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,7 +251,7 @@ def test_buckets_of_gradients_are_part_of_the_budget(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(nn.parallel, "DistributedDataParallel", Wrapper)
     wrapper, given = Wrapper(), [*module.parameters(), torch.ones(3)]
     buckets = sum(p.nbytes for p in wrapper.module.parameters())
-    assert bucket_bytes(Meter(given)) == buckets
+    assert bucket_bytes([wrapper], Meter(given)) == buckets
     allowance = allowance_of("1MB")
     allowance.look_ahead(given[:3])  # one graph's, and another's
     allowance.look_ahead(given[2:])
@@ -244,6 +262,7 @@ def test_buckets_of_gradients_are_part_of_the_budget(monkeypatch: pytest.MonkeyP
 def test_a_graph_of_each_bucket_leaves_room_for_all_buckets() -> None:
     """torch compiles each with tensors that stand for the weights: the first run has the weights. The wrapper's own
     breaks of the graph are nothing to be told of."""
+    gc.collect()  # modules of other tests are there until then
     torch._dynamo.reset()
     torch.manual_seed(0)
     module = Net(*(Block(192) for _ in range(2)))

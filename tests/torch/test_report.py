@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 import warnings
@@ -19,7 +20,7 @@ from remat_cli.torch.estimates import estimates
 from remat_cli.torch.measuring import measured
 from remat_cli.torch.partition import Partitioner
 from tests.cli.running import Command
-from tests.torch.steps import backend
+from tests.torch.steps import backend, said
 
 
 def network() -> nn.Module:
@@ -159,3 +160,32 @@ def test_ops_are_measured_once_and_kept(tmp_path: Path) -> None:
     expected = module(x)
     torch.random.set_rng_state(before)
     assert torch.equal(run(x), expected)
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+@pytest.mark.parametrize("layers", [["Linear"], ["Sequential"], ["Own"], ["Own", "GELU"]])
+def test_layers_of_torch_that_are_compiled_in_place_are_told(layers: list[str], by_name: bool) -> None:
+    """torch.compile looks at the code of users alone there, and says nothing of what it leaves."""
+    gc.collect()  # modules of other tests are there until then
+
+    class Own(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(32, 32)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.layer(x).sin()
+
+    kinds = {"Linear": lambda: nn.Linear(32, 32), "Sequential": network, "Own": Own, "GELU": nn.GELU}
+    made = [kinds[name]() for name in layers]
+    module: nn.Module = made[0] if len(made) == 1 else nn.Sequential(*made)
+    asked = backend("1GB")
+    options = {"backend": "remat", "options": {"budget": "1GB"}} if by_name else {"backend": asked}
+    module.compile(**options)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always", RematWarning)
+        module(torch.randn(4, 32)).sum().backward()
+        left = remat_torch.report(module).left
+    assert said(heard) == list(left)
+    found = [re.search("leaves (.*) to eager, for torch's own code is not compiled in place", text) for text in left]
+    assert [one[1] for one in found] == [name for name in layers if name != "Own"]
