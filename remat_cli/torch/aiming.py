@@ -108,6 +108,7 @@ class _Aiming:
         self.splits[found.order], self.written.peaks[found.order] = split, seen.peak
         known = self.way.judge(found.order, self.written.more)
         self.written.apart.update(found.order[place] for place in seen.apart)
+        self.written.assembled.update(found.order[place] for place in seen.assembled)
         learn_beside(self.written.beside, known, self.way.foresee(found.order, self.written), seen)
         learn(self.written.more, known, seen)
         return seen.peak

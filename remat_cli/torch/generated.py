@@ -53,16 +53,19 @@ NO_KERNEL = re.compile(r"= (empty_strided|reinterpret_tensor)|^\s*(assert|#)")
 class HeldByCode:
     """What a plan's code holds. `kernels`: the bytes while each kernel runs, and the computes of the plan that it
     carries out, as far as they are known; what is given to the code and written over counts twice, as in another plan
-    it may have another use to come. `apart`: the computes that no function of C++ carries out with others."""
+    it may have another use to come. `apart`: the computes that no function of C++ carries out with others.
+    `assembled`: those that nothing carries out, for what they read is made inside of their result."""
 
     peak: int
     kernels: tuple[tuple[int, tuple[int, ...]], ...] = ()
     apart: frozenset[int] = frozenset()
+    assembled: frozenset[int] = frozenset()
 
 
 class _Written(Exception):
     """Inductor has written its code, which is kept here; it goes no further. `places`: which compute of the plan makes
-    a buffer. `apart`: those that are no kernels of C++. `lowering`: what the code was written of."""
+    a buffer. `apart`: those that are no kernels of C++. `assembled`: those that are none at all. `lowering`: what the
+    code was written of."""
 
     def __init__(self, graph: GraphLowering, form: Form | None) -> None:
         self.name = NAMES[bool(graph.is_backward)]
@@ -72,12 +75,16 @@ class _Written(Exception):
         self.strides = [_strides(graph, output) for output in graph.graph_outputs or []]
         self.places: dict[str, int] = {}
         self.apart: set[int] = set()
+        self.assembled: set[int] = set()
         for name, buffer in graph.name_to_buffer.items():
             origin = buffer.get_origin_node()
             place = None if origin is None else origin.meta.get(PLACE)
             if place is not None:
                 self.places[name] = place
-                if graph.device_type != "cpu" or not isinstance(buffer, ir.ComputedBuffer):
+                on_cpu = graph.device_type == "cpu"
+                if on_cpu and isinstance(buffer, ir.NopKernel):
+                    self.assembled.add(place)
+                elif not on_cpu or not isinstance(buffer, ir.ComputedBuffer):
                     self.apart.add(place)
                 if isinstance(buffer, ir.MultiOutput):  # the op itself has none: it makes several
                     self.places[buffer.input_name(0)] = place
@@ -177,7 +184,8 @@ def look(split: Split, held: Sequence[bool], ready: bool = False) -> HeldByCode:
         if ready and written.lowering is not None:
             hand(module, written.lowering)
     kernels = [kernel for written in (forward, backward) for kernel in watch.kernels(written)]
-    return HeldByCode(watch.peak, tuple(kernels), frozenset(forward.apart | backward.apart))
+    apart, assembled = forward.apart | backward.apart, forward.assembled | backward.assembled
+    return HeldByCode(watch.peak, tuple(kernels), frozenset(apart), frozenset(assembled - apart))
 
 
 def _write(module: fx.GraphModule, inputs: Sequence[Any], visible: list[int], late: bool, ready: bool) -> _Written:

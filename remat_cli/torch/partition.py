@@ -177,7 +177,7 @@ class Partitioner:
 
         def foresee(order: Order, known: Written) -> HeldByCode:
             apart = {*known.apart, lowered.boundary} if known.apart else set[int]()
-            return joined(holding(problem, known.beside), order, apart)
+            return joined(holding(problem, known.beside), order, apart, known.assembled)
 
         way = Aim(
             search=lambda limit, more: search(limit, holding(problem, more)),

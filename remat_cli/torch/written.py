@@ -24,14 +24,15 @@ MOST = 24  # plans kept of a graph
 @dataclass(slots=True)
 class Written:
     """`peaks`: the peak of each plan's code. `more`: what ops hold beyond the model. `apart`: the ops that no function
-    of C++ carries out with others. `beside`: what the functions of the others hold beside their results. `failed`: the
-    largest budget to which no plan was found to keep."""
+    of C++ carries out with others. `assembled`: those that nothing carries out. `beside`: what the functions of the
+    others hold beside their results. `failed`: the largest budget to which no plan was found to keep."""
 
     peaks: dict[Order, int] = field(default_factory=dict)
     more: More = field(default_factory=dict)
     failed: int = 0
     apart: set[int] = field(default_factory=set)
     beside: More = field(default_factory=dict)
+    assembled: set[int] = field(default_factory=set)
 
 
 WRITTEN: dict[str, Written] = {}  # of this process
@@ -50,7 +51,8 @@ def recall_written(problem: Problem) -> Written:
         peaks = {order: peak for order, peak in pairs if order is not None}
         more, beside = (_bytes_of(found.get(name, ())) for name in ("more", "beside"))
         failed = int(found.get("failed", 0)) if peaks else 0
-        WRITTEN[place] = Written(peaks, more, failed, {int(op) for op in found.get("apart", ())}, beside)
+        apart, assembled = ({int(op) for op in found.get(name, ())} for name in ("apart", "assembled"))
+        WRITTEN[place] = Written(peaks, more, failed, apart, beside, assembled)
     return WRITTEN[place]
 
 
@@ -61,6 +63,7 @@ def remember_written(problem: Problem, known: Written) -> None:
         "more": list(known.more.items()),
         "failed": known.failed,
         "apart": sorted(known.apart),
+        "assembled": sorted(known.assembled),
         "beside": list(known.beside.items()),
     }
     Store(folder()).keep(place_of(problem), {"method": "torch", "budget": None}, entry)
