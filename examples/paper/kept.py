@@ -27,7 +27,7 @@ def step_of(name: str, device: str = "v100", session: Session = STRICT, **settin
         path = Path(folder) / f"{name}.onnx"
         forward = build(name, weights="inputs", **settings)
         path.write_bytes(training_graph(forward, Options()).SerializeToString())
-        costs = profile(path, ProfileQuestion(estimate=device, cached=False), lambda _: None).costs
+        costs = profile(path, ProfileQuestion(estimate=device, cached=False)).costs
         return load_subject(path, costs, {}, session)
 
 

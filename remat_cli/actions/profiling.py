@@ -7,7 +7,7 @@ graph gets a cost.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -33,6 +33,7 @@ from remat_cli.actions.observing import Observed, observe
 from remat_cli.actions.seeing import graph_as_seen, words
 from remat_cli.actions.whole_graph import ProfiledGraph, refuse_endless, scale_to_whole, time_before
 from remat_cli.errors import BadInput, Usage, meant
+from remat_cli.events import EventQueue
 from remat_cli.formats.files import write_whole
 from remat_cli.formats.kinds import FileKind, check_place
 from remat_cli.ingest import ingest
@@ -53,7 +54,7 @@ NOW = SurveyProgress(0, 0, "how fast this machine is now", 0.0)
 WHOLE = SurveyProgress(0, 0, "the whole graph", 0.0)
 MEMORY = SurveyProgress(0, 0, "what the whole graph holds", 0.0)
 MEASURING_SHARE = 0.8  # of the time left, at most, for the ops by themselves
-Report = Callable[[SurveyProgress], None]
+Steps = EventQueue[SurveyProgress]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,18 +102,18 @@ class Ahead:
 
 
 def profile(
-    model: Path | onnx.ModelProto, asked: ProfileQuestion, report: Report, clock: Clock | None = None
+    model: Path | onnx.ModelProto, asked: ProfileQuestion, steps: Steps | None = None, clock: Clock | None = None
 ) -> Profiled:
-    """The costs of the model's ops; with batches, those of the largest, with a line through all for each op. `clock`:
-    one that ran before this began, if there is one."""
-    clock = clock or Clock(asked.seconds)
+    """The costs of the model's ops; with batches, those of the largest, with a line through all for each op. `steps`:
+    what is being done, where somebody reads it. `clock`: one that ran before this began, if there is one."""
+    steps, clock = steps or Steps(), clock or Clock(asked.seconds)
     device, cache = _where(asked)
-    report(SurveyProgress(0, 0, "reading the model", 0.0))
+    steps.say(SurveyProgress(0, 0, "reading the model", 0.0))
     graphs = _graphs(model, asked, None if asked.estimate else device)
     clock = clock.before_ending(ENDING_SHARE)
     found = []
     for place, graph in enumerate(graphs):
-        found.append(_profile(graph, device, cache, asked, clock.share(1 / (len(graphs) - place)), report))
+        found.append(_profile(graph, device, cache, asked, clock.share(1 / (len(graphs) - place)), steps))
     if len(found) == 1:
         return found[0]
     name = whole_graph.batch_dim(model, asked.batch_dim, asked.dims)
@@ -173,24 +174,24 @@ def _graph(model: Path | onnx.ModelProto, dims: Mapping[str, int], device: Devic
 
 
 def _profile(
-    graph: Graph, device: Device, cache: Cache, asked: ProfileQuestion, clock: Clock, report: Report
+    graph: Graph, device: Device, cache: Cache, asked: ProfileQuestion, clock: Clock, steps: Steps
 ) -> Profiled:
     ops, kernels = ops_of(graph), _new_kernels(graph)
     if asked.estimate is not None:
         return _from_paper(graph, ops, kernels, device, asked.estimate)
     work = ProfiledGraph(graph, ops, device, cache, asked.whole, clock)
-    report(NOW)
+    steps.say(NOW)
     day: tuple[str, ...] = ()
     if device.kind == "cpu":
         day = survey.held_against_now(ops, device, cache, monotonic() + clock.left())
     both = _together(ops, kernels, asked)
     wanted = len(survey.missing(both, cache))
     notes, busy = tuple(Note(PlanNote.PROBE_SAYS, (said,)) for said in day), _busy(device) if wanted else ()
-    report(WHOLE)
+    steps.say(WHOLE)
     earlier = time_before(work)
     left, until = work.seconds(MEASURING_SHARE)
     for step in survey.measure_missing(both, device, cache, left, until):
-        report(step)
+        steps.say(step)
     if unmeasured := len(survey.missing(both, cache)):
         if asked.strict:
             late = f"time was up before {unmeasured} of {len(both.distinct())} kinds of op were measured"
@@ -201,14 +202,14 @@ def _profile(
     if refused and asked.strict:
         raise BadInput(f"{graph.path}: {named_refused(refused, ops)}; without --strict they are estimated")
     alone = survey.alone(ops, cache, device)
-    report(WHOLE)
+    steps.say(WHOLE)
     costs, whole = scale_to_whole(work, alone, earlier)
     found = _costs(graph, device.described(), costs, whole, survey.dated(ops, cache))
     found = replace(found, kernels=records.costs_of_kernels(kernels, ops, alone, device, cache))
     waited = found.whole.waited
     notes = (*notes, *(busy if waited is None else (Note(PlanNote.MEASURED_WHILE_BUSY, (waited,)),)))
     if asked.whole and device.kind == "cpu":
-        report(MEMORY)
+        steps.say(MEMORY)
         found = _seen(graph, ops, found, cache, device, clock)
     if seen := words(graph, asked.dims):
         found = replace(found, whole=replace(found.whole, seen=seen))

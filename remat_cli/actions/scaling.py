@@ -14,7 +14,7 @@ import onnx
 
 from profiles.costs import Costs, over_batches
 from remat_cli.actions.differentiating import differentiate
-from remat_cli.actions.profiling import ProfileQuestion, Report, profile
+from remat_cli.actions.profiling import ProfileQuestion, Steps, profile
 from remat_cli.actions.whole_graph import batch_dim
 from remat_cli.errors import BadInput, Usage
 from remat_cli.gradient.training import Options
@@ -77,8 +77,8 @@ class Scaled:
     measured: Callable[[Sequence[int], float], At] | None
 
 
-def scale_step(model: Path | onnx.ModelProto, step: SizedStep, report: Report = lambda _: None) -> Scaled:
-    """`report` hears which op is being measured."""
+def scale_step(model: Path | onnx.ModelProto, step: SizedStep, steps: Steps | None = None) -> Scaled:
+    """`steps`: which op is being measured, where somebody reads it."""
     step.check()
     dim = batch_dim(model, step.dim, step.dims)
     forward = _is_forward(model, {**step.dims, dim: 2}) if step.forward is None else step.forward
@@ -88,10 +88,10 @@ def scale_step(model: Path | onnx.ModelProto, step: SizedStep, report: Report = 
         )
     own = Sizes(model, replace(step, dim=dim), dim, forward)
     if step.measure:
-        own = own.measured(step.measure, report)
+        own = own.measured(step.measure, steps)
 
     def measured(sizes: Sequence[int], seconds: float) -> At:
-        return own.measured(sizes, report, seconds).at
+        return own.measured(sizes, steps, seconds).at
 
     return Scaled(dim, forward, own.at, measured if step.measurable else None)
 
@@ -117,14 +117,14 @@ class Sizes:
         self.made: dict[int, Subject] = {}
         self.fits = over_batches(profiled, dim) if profiled else None
 
-    def measured(self, sizes: Sequence[int], report: Report, seconds: float = FOREVER_SECONDS) -> Sizes:
+    def measured(self, sizes: Sequence[int], steps: Steps | None, seconds: float = FOREVER_SECONDS) -> Sizes:
         """The same step with its ops measured at these sizes too."""
         found = dict(self.profiled)
         wanted = [size for size in sizes if size not in found]
         for size in wanted:
             model, dims = self._training(size)
             asked = ProfileQuestion(dims=dims, seconds=min(MEASURING_SECONDS, seconds / len(wanted)))
-            found[size] = profile(model, asked, report).costs
+            found[size] = profile(model, asked, steps).costs
         if len({frozenset(costs.ops) for costs in found.values()}) > 1:
             raise BadInput(f"the step has other ops at {self.dim} {min(found)} than at larger ones; measure at others")
         return Sizes(self.model, self.step, self.dim, self.forward, found)
@@ -157,7 +157,7 @@ class Sizes:
 
 
 def _estimate(model: Path | onnx.ModelProto, dims: Mapping[str, int], where: str) -> Costs:
-    return profile(model, ProfileQuestion(estimate=where, cached=False, dims=dims), lambda _: None).costs
+    return profile(model, ProfileQuestion(estimate=where, cached=False, dims=dims)).costs
 
 
 def _complete(fitted: Costs, estimates: Costs) -> Costs:

@@ -15,6 +15,7 @@ from remat_cli.api.given import Model, warn
 from remat_cli.arguments import switch, whole_number, word
 from remat_cli.ingest import ingest
 from remat_cli.notes.words import sentences
+from solvers.clock import Clock
 
 
 def profile(
@@ -64,7 +65,10 @@ def profile(
         seconds=given.seconds_of(time_limit),
         dims=given.sizes_of(dims),
     )
-    found = profiling.profile(given.model_of(model), asked, given.heard_by(report))
+    heard, steps = given.heard_by(report), profiling.Steps()
+    with steps.read_by(heard):
+        clock = Clock(asked.seconds).unless(steps.broken)
+        found = profiling.profile(given.model_of(model), asked, steps, clock)
     warn(sentences(found.notes))
     return found.costs
 

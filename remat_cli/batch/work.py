@@ -91,7 +91,7 @@ def _prepared(task: Task) -> Record:
         with _timed(seconds, "profile"):
             asked = _costs_asked(task)
             costs = costfile.beside(where / path.name)
-            found = profiling.profile(path, asked, lambda _: None)
+            found = profiling.profile(path, asked)
             costs.unlink(missing_ok=True)
             profiling.write(found, path, costs)
         outputs.append(costs.name)

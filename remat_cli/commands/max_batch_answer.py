@@ -12,6 +12,7 @@ import click
 
 from remat_cli.actions.interrupts import Deadline, Halted, listening
 from remat_cli.actions.largest import BASELINES, Listeners, SizeQuestion, find_largest
+from remat_cli.actions.profiling import Steps
 from remat_cli.actions.scaling import Scaled, SizedStep, scale_step
 from remat_cli.commands import methods, options
 from remat_cli.errors import InTheWay, Usage
@@ -36,12 +37,14 @@ def largest(model: Path, given: Mapping[str, Any]) -> None:
     asked.check()
     clock = options.clock_of(given)
     said: dict[str, Any] | None = {} if given["as_json"] else None
+    measuring = Steps()
     with (
         listening() as interrupts,
         Line(given["quiet"]) as line,
         Deadline(clock.unless(interrupts), lambda halted: options.tell_no_plan(halted, clock, said)) as deadline,
+        measuring.read_by(lambda timing: line.say(f"measuring {timing.what[:60]}")),
     ):
-        steps = scale_step(model, step, lambda timing: line.say(f"measuring {timing.what[:60]}"))
+        steps = scale_step(model, step, measuring)
         found = _found(model, steps, asked, given, deadline, line)
         deadline.met()
         line.say("")

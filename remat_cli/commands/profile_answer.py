@@ -72,8 +72,9 @@ def _profiled(model: Path, asked: ProfileQuestion, clock: Clock, quiet: bool) ->
         how = "once more" if step.done == step.total else f"{step.done} of {step.total}"
         return bar(step.at, step.left, f"{how}: {step.what}")
 
-    with Line(quiet) as line:
-        return profile(model, asked, lambda step: line.say(words(step)), clock)
+    steps = profiling.Steps()
+    with Line(quiet) as line, steps.read_by(lambda step: line.say(words(step))):
+        return profile(model, asked, steps, clock)
 
 
 def _tell_ahead(model: Path, asked: ProfileQuestion, as_json: bool) -> None:

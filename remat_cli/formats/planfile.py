@@ -19,7 +19,7 @@ from remat_cli.formats.declared import Between, Undeclared, declared
 from remat_cli.formats.files import sha256, write_whole
 from remat_cli.formats.program import fault, number_program
 from remat_cli.limits import TEXT_BYTES
-from remat_cli.model.proved import PlanProof, Promise, overhead_of
+from remat_cli.model.proved import PlanProof, Promise, overhead_of, time_of
 from remat_cli.model.sessions import Session, kind_of
 from remat_cli.reading import parse_json, read_object, read_whole
 from solvers.placement.largest import Placement
@@ -133,8 +133,7 @@ class PlanFile:
 
     @property
     def time(self) -> int:
-        """The predicted time of a step: the cost with that of the ops that rewriting adds, as far as known."""
-        return self.promises.time or self.cost
+        return time_of(self.promises, self.cost)
 
     @property
     def proved(self) -> PlanProof:

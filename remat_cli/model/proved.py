@@ -63,6 +63,11 @@ class PlanProof:
         return own if own is not None and (every is None or own < every) else None
 
 
+def time_of(promise: Promise | None, cost: int) -> int:
+    """The predicted time of a step: the plan's cost with that of the ops that rewriting adds, as far as known."""
+    return (promise and promise.time) or cost
+
+
 def overhead_of(time: float, before: int) -> float:
     """The share of the time of the model as it is, `before`, that is added to it."""
     return time / max(before, 1) - 1

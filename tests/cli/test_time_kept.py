@@ -85,7 +85,7 @@ def test_the_benches_server_begins_without_what_it_imports() -> None:
 
 
 def test_a_profile_without_time_says_that_it_measured_nothing() -> None:
-    found = profiling.profile(random_model(1), ProfileQuestion(seconds=0.0, cached=False), lambda _: None)
+    found = profiling.profile(random_model(1), ProfileQuestion(seconds=0.0, cached=False))
     assert found.measured == 0
     assert found.costs.ops
 

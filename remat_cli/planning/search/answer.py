@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from remat_cli.errors import Usage, meant
-from remat_cli.model.proved import PlanProof, Promise, overhead_of
+from remat_cli.model.proved import PlanProof, Promise, overhead_of, time_of
 from remat_cli.model.quantities import Budget
 from remat_cli.model.session_bytes import session_bytes
 from remat_cli.model.sessions import Session
@@ -165,8 +165,7 @@ class Answer:
 
     @property
     def time(self) -> int:
-        """The predicted time of a step: the cost with that of the ops that rewriting adds, as far as known."""
-        return (self.promise and self.promise.time) or self.cost
+        return time_of(self.promise, self.cost)
 
     @property
     def overhead(self) -> float | None:
