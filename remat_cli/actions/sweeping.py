@@ -17,10 +17,11 @@ from fractions import Fraction
 from functools import partial
 from time import process_time
 
+from remat_cli.actions.answering import WholeQuestion, answer_whole
 from remat_cli.actions.pieces_asked import WHOLE, PiecesAsked
 from remat_cli.actions.piecing import in_pieces_for_sweep
 from remat_cli.actions.questions import Question
-from remat_cli.actions.solving import ask, bytes_of
+from remat_cli.actions.solving import bytes_of
 from remat_cli.errors import Usage, meant
 from remat_cli.model.quantities import Budget, Budgets, Spread
 from remat_cli.model.sessions import STRICT, Session
@@ -203,7 +204,8 @@ class Sweep:
         seconds = share * self.limits.clock.seconds
         hurried = limits.clock.left() < HURRIED_PART * seconds
         memory = None if self.memory is None or hurried else replace(self.memory, seconds=seconds, worth=worth)
-        return ask(self.subject, question, limits, memory)
+        asked = WholeQuestion(subject=self.subject, question=question, limits=limits, memory=memory, offers=False)
+        return answer_whole(asked).found
 
     def _say(self, what: str) -> None:
         self.report(SweepProgress(self.done, max(self.total, 1), self.limits.clock.left(), what))
