@@ -78,19 +78,19 @@ def _look(_: Any) -> None:
 
     It is not compiled itself: torch holds a lock meanwhile, for which that compilation would wait for ever.
     """
-    new = [*map(_words, _new_reasons())]
+    new = _new_reasons()
     if not _backends:
         return
-    for text in dict.fromkeys(filter(None, new)):
-        _told.pop(text, None)
-        _say(text)
-    if text := _words(_sharded(shards_in_place([*_backends], NAME))):
+    for reason in new:
+        if not reason.startswith(SHARDED):  # of other modules, it may be
+            _told.pop(_words(reason), None)
+    for text in map(_words, [*new, _sharded(shards_in_place([*_backends], NAME))]):
         _say(text)
 
 
 def _say(text: str) -> None:
     """Warn of what was not told yet."""
-    if text not in _told:
+    if text and text not in _told:
         _told[text] = None
         warnings.warn(text, RematWarning, stacklevel=3)
 
