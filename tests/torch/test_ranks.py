@@ -18,6 +18,7 @@ from torch import distributed, multiprocessing, nn
 import remat_cli.torch as remat_torch
 from remat_cli.torch import ranks
 from remat_cli.torch.allowance import allowance_of
+from remat_cli.torch.backend import Backend
 from remat_cli.torch.beside import living
 from remat_cli.torch.metering import Meter
 from remat_cli.torch.ranks import compare, on_one_rank
@@ -114,6 +115,11 @@ class Block(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x + self.back(nn.functional.gelu(self.wide(self.norm(x))))
+
+
+class Dropping(Block):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.dropout(super().forward(x), 0.1)
 
 
 class Net(nn.Sequential):
@@ -365,7 +371,7 @@ def half(number: int, world: int, place: str) -> None:
     for asked in ("aot_eager", backend("1GB"), backend("60%")):
         torch._dynamo.reset()
         torch.manual_seed(0)
-        module = Net(*(nn.Sequential(Block(64), nn.Dropout(0.1)) for _ in range(3)))
+        module = Net(*(Dropping(64) for _ in range(3)))
         for block in module:
             block.compile(backend=asked, dynamic=False)
             distributed.fsdp.fully_shard(block, mp_policy=policy)
@@ -382,22 +388,30 @@ def half(number: int, world: int, place: str) -> None:
             for _ in range(3):
                 train()
         module.zero_grad()
-        held = sum(p.to_local().nbytes for p in module.parameters()) + x.nbytes
-        peak = held + allocated_in_all_threads(train)
-        found.append(([p.grad.full_tensor() for p in module.parameters()], peak, said(heard)))
+        held = sum(p.to_local().nbytes for p in module.parameters())
+        peaks = []
+        for _ in range(4):
+            module.zero_grad()
+            peaks.append(held + allocated_in_all_threads(train))
+        budget = asked.step.divided[0] if isinstance(asked, Backend) else 0
+        found.append(([p.grad.full_tensor() for p in module.parameters()], min(peaks), budget, said(heard)))
     torch.save(found, f"{place}/{number}")
     distributed.destroy_process_group()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("world", [2, 4])
-def test_ranks_in_bfloat16_have_the_bits_of_torchs_own_compilation(
+def test_ranks_in_bfloat16_keep_to_their_share_with_the_bits_of_torchs_own_compilation(
     world: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The input as it was before it is cast is in no figure. In the best of four steps: in others a thread of gloo may
+    hold what it was given for longer."""
     monkeypatch.setenv("LD_PRELOAD", counting(tmp_path))
     multiprocessing.spawn(half, (world, str(tmp_path)), nprocs=world)
     for number in range(world):
         own, whole, within = torch.load(tmp_path / str(number))
-        for gradients, _, _ in (whole, within):
+        for gradients, *_ in (whole, within):
             assert all(map(torch.equal, gradients, own[0]))
-        assert within[1] <= 1.02 * 0.6 * whole[1] or "no less is known" in within[2][-1]
+        _, peak, budget, heard = within
+        assert 0 < peak <= 1.02 * budget
+        assert all("next step compiles them again" in text for text in heard)
