@@ -117,8 +117,14 @@ def schema_named(name: str) -> Schema:
 def faults(value: Any, schema: Schema) -> Iterator[Fault]:
     """The faults of the value, each with its place."""
     from jsonschema import Draft202012Validator
+    from jsonschema.validators import extend
 
-    for error in Draft202012Validator(schema).iter_errors(value):
+    def whole(_: object, given: object) -> bool:
+        """1.0 is no whole number: nothing that counts takes it."""
+        return type(given) is int
+
+    checker = Draft202012Validator.TYPE_CHECKER.redefine("integer", whole)
+    for error in extend(Draft202012Validator, type_checker=checker)(schema).iter_errors(value):
         yield from _faults(error)
 
 
@@ -147,6 +153,8 @@ def _faults(error: ValidationError) -> Iterator[Fault]:
             yield place, f"{_show(given)} is not one of {', '.join(said)}"
         case "minimum":
             yield place, f"{given} is less than {said}"
+        case "maximum":
+            yield place, f"{given} is more than {said}"
         case "minItems":
             yield place, "the list is empty"
         case _:

@@ -29,6 +29,8 @@ def replayed(plan: PlanFile, subject: Subject) -> tuple[Plan, Outcome]:
 
     `subject`: what the plan schedules.
     """
+    if plan.graph != subject.graph_planned:
+        raise BadInput(_wrong(plan, f"its program is said to be of the ops '{plan.graph}'"))
     numbers, outcome = replay(plan, subject.problem, subject.nodes, subject.values)
     target = target_of(plan.kind)
     _hold(plan, _of_the_replay(plan, subject, outcome))

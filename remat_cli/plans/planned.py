@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from profiles.costfile import dump
-from remat_cli.errors import RematWarning, Usage
+from remat_cli.errors import BadInput, RematWarning, Usage
 from remat_cli.formats import planfile
 from remat_cli.formats.files import stem_of, write_whole
 from remat_cli.formats.kinds import FileKind, check_place
@@ -171,7 +171,10 @@ def load_planned(path: Path) -> Planned:
     if plan.costs:
         planfile.check_source(plan.costs, "cost file")
     costs, as_run = plan.costs.path if plan.costs else None, plan.graph == planfile.AS_RUN
-    subject = load_subject(plan.model.path, costs, plan.dims, plan.kind, as_run, plan.in_place)
+    try:
+        subject = load_subject(plan.model.path, costs, plan.dims, plan.kind, as_run, plan.in_place)
+    except Usage as error:
+        raise BadInput(f"{path} says what its model does not have: {error}") from error
     found = Planned(plan, scheduled_by(plan, subject), path)
     found.replayed()
     return found

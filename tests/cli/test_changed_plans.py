@@ -74,6 +74,9 @@ CHANGES: list[tuple[dict[str, Any], str]] = [
     ({"budget": 1000}, "over its budget of 1000"),
     ({"status": "optimal", "bound": 1, "bound_any_order": 1}, "it is called optimal"),
     ({"status": "infeasible"}, "'status' is 'infeasible'"),
+    ({"graph": "as run"}, "of the ops 'as run'"),
+    ({"dims": {"nope": 3}}, "there is no dimension 'nope'"),
+    ({"in_place": {"nope": "loss"}}, "nope"),
 ]
 
 

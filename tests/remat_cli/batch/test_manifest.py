@@ -82,6 +82,8 @@ def test_models_of_one_name_have_their_folders_names_too(place: Path) -> None:
         ("remat-batch/1", "remat-batch/2", 1, "'remat-batch/2' is not 'remat-batch/1'"),
         ("seed: 3", "seeds: 3", 10, "'seeds' means nothing here; there are method"),
         ("seed: 3", "seed: -3", 10, "-3 is less than 0"),
+        ("seed: 3", "seed: 3.0", 10, "3.0 is not a whole number"),
+        ("seed: 3", "seed: 3000000000", 10, "3000000000 is more than 2147483647"),
         ("[12]", "[12, 1.5.GB]", 8, "'1.5.GB' is not a size"),
         ("[12]", "[]", 8, "the list is empty"),
         ("[12]", "[12, 12]", 8, "the same job twice"),
