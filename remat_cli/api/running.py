@@ -14,8 +14,10 @@ from remat_cli.api.given import File, Plan
 from remat_cli.arguments import number, switch, word
 from remat_cli.checking.compare import Tolerance
 from remat_cli.checking.processes import BegunRun
+from remat_cli.errors import Usage
 from remat_cli.events import EventQueue
 from remat_cli.plans.planned import Planned, load_planned
+from remat_cli.runtime.session import LEVELS
 from solvers.clock import FOREVER_SECONDS, Clock
 
 
@@ -72,7 +74,7 @@ def verify(
         clock=limit.unless(events.broken),
         events=events,
         near=Tolerance(number(rtol, "rtol"), number(atol, "atol")),
-        level=word(level, "level"),
+        level=_level(level),
         seconds=given.seconds_of(timing, "timing"),
     )
     with events.read_by(lambda run: heard(str(run))):
@@ -80,6 +82,12 @@ def verify(
     if (error := found.refusal("the plan")) is not None:
         raise error
     return found
+
+
+def _level(given: str) -> str:
+    if word(given, "level") not in LEVELS:
+        raise Usage(f"there is no level '{given}' of optimizations; there are {', '.join(LEVELS)}")
+    return given
 
 
 def load_plan(path: File) -> Planned:

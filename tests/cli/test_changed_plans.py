@@ -104,3 +104,17 @@ def test_places_of_another_program_are_refused(
     ran = remat("emit", "m.plan.json")
     assert ran.code == 3
     assert "places" in ran.err
+
+
+def test_a_known_plan_that_repairs_made_dearer_is_not_called_optimal(
+    tmp_path: Path, data: Path, remat: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The plan for more memory fits less too, but for its places; what was computed again for these costs something."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(data / "torch_cnn.onnx", "m.onnx")
+    assert remat("profile", "m.onnx", "--estimate", "cpu", "-q").code == 0
+    assert remat("solve", "m.onnx", "--budget", "95%", "--method", "evict", "--work-limit", "2000", "-q").code == 0
+    found = remat("solve", "m.onnx", "--budget", "80%", "--work-limit", "2000", "--json").object
+    assert found["cost"] > found["bound_any_order"]
+    assert found["status"] == "feasible"
+    assert remat("emit", found["plan"], "-q").code == 0

@@ -91,7 +91,9 @@ def _as_answer(request: PlanRequest, found: Answer, known: PlanFile) -> Answer |
     other = Candidate(request.subject, Schedule(result, plan, outcome), known.method)
     if request.subject.graph is None:
         return replace(found, candidate=other)
-    return tried_alone(request, replace(found, candidate=_with_its_places(request, other, known)))
+    placed = tried_alone(request, replace(found, candidate=_with_its_places(request, other, known)))
+    dearer = placed is not None and found.found and placed.cost >= found.cost  # by what repairs made of it
+    return None if dearer else placed
 
 
 def tried_alone(request: PlanRequest, found: Answer) -> Answer | None:

@@ -33,7 +33,7 @@ def place(attempt: Attempt, ordered: Ordered) -> Answer:
     request, first, fitted = attempt.searched, ordered.found, ordered.fitted
     if attempt.candidate is not None:
         repaired = run(repair(request, attempt.candidate, request.time.repairing()))
-        return first.given_up() if repaired is None else replace(first, candidate=repaired)
+        return first.given_up() if repaired is None else replace(first, candidate=_judged(request, attempt, repaired))
     if fitted is None:
         return first
     if _is_useless(request, first) or not (first.found or fitted.best or fitted.newest):
@@ -50,6 +50,14 @@ def place(attempt: Attempt, ordered: Ordered) -> Answer:
     if best is None:
         return _without_plan(request, first, request.place(first.candidate, request.time.simply()))
     return _as_asked(request, first, best)
+
+
+def _judged(request: PlanRequest, attempt: Attempt, repaired: Candidate) -> Candidate:
+    """The candidate with the status that its own cost has, which repairs may have made another."""
+    result = repaired.schedule.result
+    if attempt.candidate is not None and repaired.cost == attempt.candidate.cost:
+        return repaired
+    return repaired.with_result(replace(result, status=_status(request, repaired, result)))
 
 
 def _is_useless(request: PlanRequest, found: Answer) -> bool:

@@ -34,6 +34,8 @@ def test_what_is_no_model_or_plan_is_named() -> None:
         remat.emit(_Module())
     with pytest.raises(remat.Usage, match="a step is of a plan or a training graph"):
         remat.step(_Module(), FORWARD)
+    with pytest.raises(remat.Usage, match="no level 'most'"):
+        remat.verify("none.plan.json", level="most")
     with pytest.raises(remat.Usage, match="soon"):
         remat.solve(CNN, budget="80%", time_limit="soon")
 
