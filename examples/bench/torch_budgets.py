@@ -1,6 +1,6 @@
 """Training steps of models of libraries through torch.compile under budgets that go down, and up again.
 
-Each model of `torch_budgets_models.py`, and of the `_others`, `_newer` and `_fourth` beside it those that are named,
+Each model of `torch_budgets_models.py`, and of the `_others`, `_newer`, `_fourth` and `_fifth` beside it those named,
 begins twice with nothing known of it: budgets go down, then up. A row has what the plan holds (`said`) and what the
 step's meter saw (`metered`). `held` is what tensors held in a later step under a meter of all ops, autograd's among
 them, with parameters that no graph reads, which are `unread` bytes. `allocated` is what torch's profiler saw the
@@ -37,6 +37,7 @@ from inductor import peak as allocated
 from torch import nn
 from torch._inductor import config as inductor
 from torch._inductor.utils import fresh_cache
+from torch_budgets_fifth import MODELS as FIFTH
 from torch_budgets_fourth import MODELS as FOURTH
 from torch_budgets_models import MODELS, Made
 from torch_budgets_newer import MODELS as NEWER
@@ -72,7 +73,7 @@ def rows(asked: argparse.Namespace) -> Iterator[Row]:
         import vision_ready  # noqa: F401  where torchvision is without its compiled part
     for name in asked.models or MODELS:
         torch.manual_seed(0)
-        made = (MODELS | OTHERS | NEWER | FOURTH)[name]()
+        made = (MODELS | OTHERS | NEWER | FOURTH | FIFTH)[name]()
         made[0].train()
         subject = (ThroughInductor if asked.inductor else Subject)(made, asked.moves)
         shares = [int(share) for share in asked.budgets.split(",")]
