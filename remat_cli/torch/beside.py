@@ -29,7 +29,7 @@ def bytes_beside(given: Beside) -> int:
 def state_to_come(given: Sequence[Any]) -> int:
     """The bytes of state that optimizers of these tensors are going to make: those that made none so far."""
     known = {id(tensor) for tensor in given}
-    found = [one for one in living(torch.optim.Optimizer) if not one.state]
+    found = [one for one in set(map(_within, living(torch.optim.Optimizer))) if not one.state]
     own = [one for one in found if any(id(p) in known for group in one.param_groups for p in group["params"])]
     whole = 0
     for optimizer in own:
@@ -48,9 +48,17 @@ def living(kind: type[Any]) -> list[Any]:
     return [one for one in objects if type(one) in kinds] if kinds else []
 
 
+def _within(optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
+    """The optimizer that has the parameters, where this one wraps it, as accelerate's do."""
+    inner = getattr(optimizer, "optimizer", None)
+    wraps = isinstance(inner, torch.optim.Optimizer) and "param_groups" not in vars(optimizer)
+    return _within(inner) if wraps else optimizer
+
+
 def state_bytes(optimizer: torch.optim.Optimizer) -> int:
     """The bytes of an optimizer's state, found by a step of an equal one whose tensors have no data; where its step
     reads some, by steps for one parameter of each size after another. Raises ValueError where neither can be done."""
+    optimizer = _within(optimizer)
     if held := _bytes(optimizer):
         return held
     # a fused optimizer needs tensors with data; the state is the same

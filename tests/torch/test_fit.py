@@ -68,3 +68,21 @@ def test_an_optimizer_of_which_nothing_is_known_is_told_of() -> None:
     with pytest.warns(remat_torch.RematWarning, match="no room is left for it, as what LBFGS will hold"):
         assert state_to_come([*module.parameters()]) == 0
     assert not optimizer.state
+
+
+class Wrapping(torch.optim.Optimizer):
+    """As accelerate's: an optimizer by its class, whose parameters and state are those of another."""
+
+    def __init__(self, optimizer: torch.optim.Optimizer) -> None:
+        self.optimizer = optimizer
+
+    param_groups = property(lambda self: self.optimizer.param_groups)  # type: ignore[assignment]
+    state = property(lambda self: self.optimizer.state)  # type: ignore[assignment]
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_optimizer_that_is_wrapped_counts_once() -> None:
+    module = nn.Linear(4, 4)
+    optimizer = torch.optim.Adam(module.parameters())
+    wrapping = Wrapping(Wrapping(optimizer))
+    assert state_to_come([*module.parameters()]) == state_bytes(wrapping) == state_bytes(optimizer) > 0
