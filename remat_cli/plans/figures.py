@@ -55,9 +55,10 @@ def _rounded_up(cost: float) -> float:
 
 def hold_to_model(plan: PlanFile, subject: Subject, model: Rewritten) -> None:
     """Raises BadInput where the plan's file promises other figures than those of its model, as far as these are
-    predicted: what was seen in runs is believed."""
+    predicted: what was seen in runs is believed, and so is what a stock session holds, whose model is made anew with a
+    few bytes more or less."""
     target, places = target_of(plan.kind), plan.placement
-    if target.tries_plans(subject) or (places is not None and places.threads is not None):
+    if target.online or target.tries_plans(subject) or (places is not None and places.threads is not None):
         return
     _hold(plan, _of_the_model(plan, subject, target, model))
 
@@ -80,11 +81,9 @@ def _of_the_replay(plan: PlanFile, subject: Subject, outcome: Outcome) -> Iterat
 def _of_the_model(
     plan: PlanFile, subject: Subject, target: Target, model: Rewritten
 ) -> Iterator[tuple[str, int | None, int | None]]:
-    aside, found = target.aside(subject), model.promise
-    if target.online:
-        found = target.footprint(model, aside).promise
-    elif plan.placement is not None:
-        footprint = target.as_recorded(model, aside, plan.placement)
+    found = model.promise
+    if plan.placement is not None:
+        footprint = target.as_recorded(model, target.aside(subject), plan.placement)
         if footprint is None:
             raise BadInput(_wrong(plan, "its places are not those of its program"))
         found = footprint.promise
