@@ -24,6 +24,7 @@ SUFFIX = ".pt2"
 NO_GRAD = "wrap_with_set_grad_enabled"
 STACKED = ("aten.rnn_tanh.input", "aten.rnn_relu.input")  # (input, state, weights, biases, layers, share, trains, ...)
 COUNTER = "num_batches_tracked"  # of a BatchNorm, which no result depends on
+SPEAKING = ("torch.onnx", "torch.export")  # torch's loggers; what they say as an error is kept
 NEEDS = "to read what torch.export made, install PyTorch and onnxscript: pip install 'remat[torch]' onnxscript"
 
 
@@ -147,12 +148,13 @@ def _notes(program: Any, made: Any) -> Iterator[str]:
 @contextmanager
 def _quietly() -> Iterator[None]:
     """Without what torch says to those who work on its exporter."""
-    logger = logging.getLogger("torch.onnx")
-    level = logger.level
+    levels = {logger: logger.level for logger in map(logging.getLogger, SPEAKING)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        logger.setLevel(logging.ERROR)
+        for logger in levels:
+            logger.setLevel(logging.ERROR)
         try:
             yield
         finally:
-            logger.setLevel(level)
+            for logger, level in levels.items():
+                logger.setLevel(level)
