@@ -16,11 +16,12 @@ from remat_cli.model.proved import PlanProof, overhead_of
 from remat_cli.torch.ranks import on_one_rank
 from remat_cli.torch.remembering import Order, PastAnswer, Remembered, key, recall, remember, time_of
 from solvers.clock import Clock
-from solvers.methods.auto.least_peak import minimize_peak
+from solvers.methods.auto.auto import Auto
+from solvers.methods.auto.leanest import find_lean
 from solvers.methods.mincut.last_run import last_run_bound
 from solvers.orders.kept import kept_bound
-from solvers.problem import MOST_IN_ALL, Impossible, Limits, Problem, Result, Status
-from solvers.registry import DEFAULT, METHODS
+from solvers.problem import Impossible, Limits, Problem, Result, Status
+from solvers.reductions.views import reduced
 from solvers.schedule import baseline, evaluate, schedule
 from solvers.simulate import Outcome
 
@@ -129,9 +130,13 @@ def judge(problem: Problem, order: Order, limit: int) -> PlannedOrder:
 
 
 def _search(problem: Problem, known: list[Order], limit: int, limits: Limits) -> tuple[list[Order], Result]:
-    """Ask the default method with the known orders as candidates; the order that it finds is known from then on."""
-    solver = METHODS[DEFAULT].load(candidates=_best(problem, known, limit))
-    answer = schedule(problem, limit, solver, limits)
+    """Ask the default method with the known orders as candidates; the order that it finds is known from then on. It is
+    not to say how small a budget would do: `_lean` asks that once for a graph."""
+
+    def solve(asked: Problem, budget: int, own: Limits) -> Result:
+        return Auto(asked, budget, own).run(_best(problem, known, limit), refusing=False)
+
+    answer = schedule(problem, limit, solve, limits)
     return (known if answer.plan is None else [*known, answer.plan.order()]), answer.result
 
 
@@ -142,10 +147,10 @@ def _lean(problem: Problem, known: list[Order], clock: Clock) -> tuple[Order, in
     """
     limits = Limits(clock=clock.again())
     proved = max(kept_bound(problem), last_run_bound(problem, limits.clock.share(BOUND_SHARE)))
-    answer = schedule(problem, MOST_IN_ALL, minimize_peak, limits.share(1 / 4))
-    if answer.plan is not None:
-        known = [*known, answer.plan.order()]
-    proved, step = max(proved, answer.result.peak_bound or 0), FIRST_STEP
+    smaller = reduced(problem)
+    lean = find_lean(smaller.problem, limits)
+    known = [*known, smaller.expand(lean.order)]
+    proved, step = max(proved, lean.bound.peak), FIRST_STEP
     while step > LAST_STEP and (leanest := _leanest(problem, known)) > proved and not limits.clock.over():
         limit = max(proved, int(leanest * (1 - step)))
         known, _ = _search(problem, known, limit, limits.share(STEP_SHARE))
