@@ -148,6 +148,13 @@ def at_the_end_of_backward(call: Callable[[], None]) -> None:
     torch.autograd.Variable._execution_engine.queue_callback(call)
 
 
+def saved_by(node: Any) -> list[Any]:
+    """What a node of an autograd graph saved, as it is kept: what a hook made of it, where there is one."""
+    kept = [getattr(node, name) for name in dir(node) if name.startswith("_raw_saved_")]
+    each = [one for group in kept for one in (group if isinstance(group, (tuple, list)) else [group])]
+    return [one.data for one in each]
+
+
 def divided() -> bool:
     """Whether this process is one of several that torch.distributed brought together."""
     return distributed.is_available() and distributed.is_initialized()

@@ -81,11 +81,13 @@ class GraphReport:
 class Report:
     """The reports of all graphs that one backend or partitioner compiled, in that order. `left`: what torch.compile
     left to eager, of any module of the process. `served`: whether there is none because torch's own cache had the code.
+    `outside`: by how much what ran in eager made the step hold more than its graphs, if it did.
     """
 
     graphs: tuple[GraphReport, ...]
     left: tuple[str, ...] = ()
     served: bool = False
+    outside: str = ""
 
     def __str__(self) -> str:
         graphs = [f"graph {place}: {graph}" for place, graph in enumerate(self.graphs)]
@@ -93,16 +95,18 @@ class Report:
             graphs = [SERVED if self.served else "no graph was compiled: no budget holds"]
         elif len(graphs) > 1:
             graphs.append(BETWEEN)
-        return "\n\n".join([*graphs, *self.left])
+        return "\n\n".join([*graphs, *self.left, *filter(None, [self.outside])])
 
 
 def report(compiled: Any) -> Report:
     """The report of a compiled module or function, of the backend, or of a partitioner."""
     found = _told(compiled)
-    peak, left = (found.step.meter.peak, told(found)) if isinstance(found, Backend) else (0, ())
     plans = _plans(found)
+    if isinstance(found, Backend):
+        graphs = tuple(_of(plan, found.step.meter.peak or None) for plan in plans)
+        return Report(graphs, told(found), outside=found.step.outside)
     served = not plans and isinstance(found, InductorPartitioner) and found.looked_up
-    return Report(tuple(_of(plan, peak or None) for plan in plans), left, served)
+    return Report(tuple(_of(plan, None) for plan in plans), served=served)
 
 
 def save_joint(compiled: Any, path: Path | str, graph: int = 0) -> None:

@@ -21,6 +21,7 @@ import torch
 
 from remat_cli.errors import RematWarning
 from remat_cli.torch.allowance import Allowance
+from remat_cli.torch.eager import StepMeter, before_backward
 from remat_cli.torch.lowering import Lowered
 from remat_cli.torch.metering import Meter
 from remat_cli.torch.partition import PlannedJoint
@@ -33,6 +34,7 @@ from remat_cli.units import show_bytes
 
 NOTHING = Need()  # for a graph without a plan
 DIVISIONS = 2  # of one budget
+FEW = 4096  # bytes beside the graphs that are not worth a word
 
 
 @dataclass(slots=True, eq=False)
@@ -41,7 +43,7 @@ class WholeStep:
 
     allowance: Allowance
     again: Callable[[], None]  # makes torch.compile begin anew
-    meter: Meter = field(default_factory=Meter)
+    meter: StepMeter = field(default_factory=StepMeter)
     always: bool = False
     settled: bool = False  # whether a whole step has run
     needs: list[Need] = field(default_factory=list)
@@ -64,6 +66,8 @@ class WholeStep:
     allowed: int | None = None  # bytes that the newest graph may hold, if its plan keeps to them
     earlier: Meter = field(default_factory=Meter)  # gradients that were there when its forward passes began
     grown: bool = False  # whether these, or the runs of a step, are more than in any step before
+    foretold: int = 0  # the largest peak of a graph's plan
+    outside: str = ""  # what was said of eager
     apart: int = 0  # what modules of earlier steps hold beside the newest graph
 
     def add_graph(self, given: Sequence[Any]) -> int:
@@ -89,6 +93,7 @@ class WholeStep:
     def hear(self, graph: int, planned: PlannedJoint) -> None:
         """Record a graph's plan. The message of one that needs more than its room waits for the end of the step."""
         self.allowed = planned.found.budget if planned.found is not None and planned.found.fits else None
+        self.foretold = max(self.foretold, planned.found.outcome.peak if planned.found is not None else 0)
         if planned.found is not None and planned.lowered is not None:
             need, ran = self.needs[graph], held_by_order(planned.lowered, planned.found.order)
             self.needs[graph] = replace(need, ran=ran, least=max(need.least, ran[0]) if planned.over else need.least)
@@ -114,6 +119,7 @@ class WholeStep:
         place = None if self.settled else len(self.calls)
         if place is not None:
             self.allowance.look_at_buckets(arguments)
+            before_backward(self._look_at_eager)
             self.around = self.around or around(arguments)
             self._look_beside(arguments)
             self.calls.append(ForwardRun(graph, tuple(run.graph for run in self._observed())))
@@ -141,6 +147,11 @@ class WholeStep:
         tensors = plain_tensors_of([arguments, held_by(self.around)])
         self.given.made([x for x in tensors if self.given.knows(x) or not self.meter.knows(x)])
         self.meter.made(tensors)
+
+    def _look_at_eager(self, roots: Sequence[Any]) -> None:
+        """A backward pass is about to begin."""
+        if not self.settled:
+            self.meter.follow(roots)
 
     def _look_at_gradients(self, arguments: list[Any]) -> None:
         """Gradients of earlier batches are held besides the graphs; those of this step are in its memory."""
@@ -184,6 +195,24 @@ class WholeStep:
         if self.settled or self._observed() or not self.calls or under_way(self.around):
             return
         self.settled = True
+        self._judge()
+        if self.settled:
+            self._tell_of_eager()
+
+    def _tell_of_eager(self) -> None:
+        """Say once where eager held more beside the graphs than these do by themselves."""
+        held, figure, told = self.meter.whole, max(self.meter.peak, self.foretold), self.outside
+        if held > figure + FEW:
+            self.outside = (
+                f"remat: with what ran in eager this step held at least {show_bytes(held)}, where its graphs hold"
+                f" {show_bytes(figure)}: what eager holds for the backward pass is in no figure, and in no budget. A"
+                " loss that the compiled module computes itself is in both"
+            )
+            if not told:
+                warnings.warn(self.outside, RematWarning, stacklevel=2)
+
+    def _judge(self) -> None:
+        """A whole step was observed: is it within the budget?"""
         given, held = self.given.peak, self.meter.peak
         beside = unforeseen(self.needs, self.calls, given, held)
         budget, runs = self.divided
@@ -233,12 +262,12 @@ class WholeStep:
     def _compile_again(self, text: str, what: str = "it again") -> None:
         warnings.warn(f"{text}; the next step compiles {what}", RematWarning, stacklevel=2)
         self._observe_again()
-        self.needs = []
+        self.needs, self.foretold = [], 0
         self.again()
 
     def _observe_again(self) -> None:
         self.settled = self.longer = False
-        self.meter = Meter()
+        self.meter = StepMeter()
         self.given, self.left = Meter(), Meter()
         self.calls, self.over, self.around = [], [], []
         for run in self.waiting:

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from remat_cli.errors import RematWarning
 from remat_cli.torch.allowance import allowance_of
@@ -17,6 +18,7 @@ from remat_cli.torch.backend import Backend
 from remat_cli.torch.estimates import estimates
 from remat_cli.torch.metering import Meter
 from remat_cli.torch.partition import Partitioner
+from remat_cli.torch.workspaces import workspace_on_cpu
 from solvers.clock import limited
 
 MOVES = 200_000
@@ -46,6 +48,23 @@ class Step:
                 return False
             pairs.append((own.to_dense(), its.to_dense()))
         return all(torch.equal(own, its) for own, its in pairs)
+
+
+class Outer(TorchDispatchMode):
+    """Meters all ops, those that autograd runs beside the graphs as well."""
+
+    def __init__(self, given: list[torch.Tensor]) -> None:
+        super().__init__()
+        self.meter = Meter(given)
+
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        return True
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        self.meter.made(result, workspace_on_cpu(func, args, kwargs or {}))
+        return result
 
 
 def step(module: nn.Module, run: Callable[..., Any], arguments: tuple[Any, ...], seed: int = 0) -> Step:

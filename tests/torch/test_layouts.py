@@ -2,35 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
-from torch.utils._python_dispatch import TorchDispatchMode
 
 import remat_cli.torch as remat_torch
-from remat_cli.torch.metering import Meter
-from remat_cli.torch.workspaces import workspace_on_cpu
-from tests.torch.steps import backend, step, twin
-
-
-class Outer(TorchDispatchMode):
-    """Meters all ops, those that autograd runs beside the graphs as well."""
-
-    def __init__(self, given: list[torch.Tensor]) -> None:
-        super().__init__()
-        self.meter = Meter(given)
-
-    @classmethod
-    def ignore_compile_internals(cls) -> bool:
-        return True
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        self.meter.made(result, workspace_on_cpu(func, args, kwargs or {}))
-        return result
+from tests.torch.steps import Outer, backend, step, twin
 
 
 class Convolutions(nn.Module):

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
 
-from remat_cli.torch.metering import Meter
 from remat_cli.torch.seeds import torchs_own
 from tests.torch.capturing import captured
-from tests.torch.steps import backend, measured, step, twin
+from tests.torch.steps import Outer, backend, measured, step, twin
 
 
 class Gated(nn.Module):
@@ -85,33 +81,20 @@ class Twice(nn.Module):
         return seen[0] + seen[1]
 
 
-class Watch(TorchDispatchMode):
-    """Meters whatever runs."""
-
-    def __init__(self, given: Any) -> None:
-        super().__init__()
-        self.meter = Meter(given)
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        self.meter.made(result)
-        return result
-
-
 def test_two_checkpointed_traversals_hold_no_more_than_eager_does() -> None:
     """193193: the compiled backward pass held what several blocks compute again, at once."""
     torch.manual_seed(0)
     module, x = Twice(), torch.randn(256, 32)
     other = twin(module)
-    with Watch([*other.parameters(), x]) as watch:
+    with Outer([*other.parameters(), x]) as outer:
         wanted = step(other, other, (x,))
-    asked = backend(str(watch.meter.peak), 10_000)
+    asked = backend(str(outer.meter.peak), 10_000)
     run = torch.compile(module, backend=asked, dynamic=False)
     assert step(module, run, (x,)).same_bits(wanted)
     (plan,) = asked.partitioner.plans
     assert plan.found is not None, plan.why
     assert plan.found.fits
-    assert measured(asked, module, run, (x,)) <= watch.meter.peak
+    assert measured(asked, module, run, (x,)) <= outer.meter.peak
 
 
 class Dropped(nn.Module):
