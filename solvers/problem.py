@@ -192,6 +192,23 @@ class Limits:
         return replace(self, clock=self.clock.within(seconds))
 
 
+@dataclass(frozen=True, slots=True)
+class Enough:
+    """A search may end with a plan that costs no more than `cost`, or with a bound above `bound`."""
+
+    cost: float | None = None
+    bound: float | None = None
+
+    def __call__(self, known: Progress) -> bool:
+        cheap = self.cost is not None and known.cost is not None and known.cost <= self.cost
+        return cheap or (self.bound is not None and known.bound is not None and known.bound > self.bound)
+
+    def within(self, limits: Limits) -> Limits:
+        """These limits, of which nobody hears, but a search ends as soon as that is so."""
+        met: list[bool] = []
+        return replace(limits, report=lambda known: met.append(self(known)), clock=limits.clock.until(lambda: any(met)))
+
+
 class Status(Enum):
     OPTIMAL = "optimal"
     ORDER_OPTIMAL = "optimal in this order"

@@ -14,8 +14,8 @@ from remat_cli.errors import Usage, meant
 from remat_cli.formats.planfile import PlanFile
 from remat_cli.model.quantities import Budget
 from remat_cli.model.sessions import KINDS, REMAT, RUNTIME_OF, RUNTIMES, STOCK, STRICT, Session
-from remat_cli.planning.search.answer import Answer, Enough, check_options
-from solvers.problem import Limits
+from remat_cli.planning.search.answer import Answer, check_options
+from solvers.problem import Enough, Limits
 from solvers.registry import DEFAULT, METHODS
 
 ONLY_PEAK = "--minimize peak has a method of its own; leave out --method, --from, --lp and methods' options"

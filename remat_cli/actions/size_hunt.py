@@ -20,7 +20,7 @@ from remat_cli.model.quantities import Budget
 from remat_cli.model.sessions import STRICT, Session
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.kinds import target_of
-from remat_cli.planning.search.answer import Answer, Enough
+from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.plans.keeping import plan_file
 from remat_cli.plans.planned import Planned
@@ -29,7 +29,7 @@ from remat_cli.plans.sizes import Largest, Tried
 from remat_cli.results.memory import Memory
 from remat_cli.saying.refusals import gradients_held
 from remat_cli.units import show_bytes
-from solvers.problem import Limits, Status
+from solvers.problem import Enough, Limits, Status
 from solvers.registry import DEFAULT, METHODS
 
 LARGEST_SIZE = 2**30  # no size is larger

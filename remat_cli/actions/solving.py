@@ -78,7 +78,7 @@ def ask(
     if question.whole is not None and question.whole.found:
         known.keep(question.whole.noted(Note(PlanNote.BETTER_WHOLE)))
     earlier = _answering(question, subject, question.earlier) if searching else ()
-    request = _request(subject, budget, question, replace(limits, report=known.say), known, at_hand)
+    request = _request(subject, budget, question, limits, known, at_hand)
     if searching and (first := cheapest_known(request, earlier)):
         known.keep(first)  # whatever comes, there is this
         if first.subject.pieces == subject.pieces:

@@ -26,13 +26,13 @@ from remat_cli.errors import Usage, meant
 from remat_cli.model.quantities import Budget, Budgets, Spread
 from remat_cli.model.sessions import STRICT, Session
 from remat_cli.planning.kinds import target_of
-from remat_cli.planning.search.answer import Answer, Enough
+from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.untouched import held_as_it_is
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.plans import points as curves
 from remat_cli.plans.points import Curve, Point, agree, budget_needed, point_of, takes_plans
 from remat_cli.results.memory import Memory
-from solvers.problem import Limits, Status
+from solvers.problem import Enough, Limits, Status
 from solvers.registry import DEFAULT, METHODS
 
 PAIR_SEARCHES = 2  # at a time

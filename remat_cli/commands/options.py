@@ -252,7 +252,7 @@ work_limit = click.option(
 gap = click.option("--gap", type=SHARE, default=usual.GAP, show_default=True, help="Stop this close to the bound.")
 budget = click.option("--budget", type=SIZE, help="16GB, 16GiB, or 75% of what the model holds.")
 costs = click.option("--costs", type=FILE, help="What ops cost.  [default: MODEL.costs.yaml]")
-_SESSION_SAID = "remat_cli.session_said"  # where a command's context has the runtime that --session named
+_SESSION_SAID = "remat_cli.session_said"  # where a command's context has what --session named
 
 
 def runtime(command: Command) -> Command:
@@ -286,16 +286,17 @@ def runtime(command: Command) -> Command:
 
 
 def _runtime_named(context: click.Context, _: click.Parameter, value: str | None) -> Session:
-    before = context.meta.get(_SESSION_SAID)
-    if value is not None and before is not None and value != before:
+    said = context.meta.get(_SESSION_SAID)
+    before = said and RUNTIME_OF[said]
+    if value is not None and said is not None and value != before:
         raise click.UsageError(f"--runtime {value} and --session contradict each other; leave out --session")
+    if said is not None:
+        click.echo(f"note: --session {said} is called --runtime {before} now; the old name ends with 0.3", err=True)
     return KINDS[value or before or REMAT]
 
 
 def _note_session(context: click.Context, _: click.Parameter, value: str | None) -> None:
-    if value is not None:
-        context.meta[_SESSION_SAID] = runtime = RUNTIME_OF[value]
-        click.echo(f"note: --session {value} is called --runtime {runtime} now; the old name ends with 0.3", err=True)
+    context.meta[_SESSION_SAID] = value
 
 
 def _note_allocator(_: click.Context, __: click.Parameter, value: str | None) -> None:

@@ -71,7 +71,7 @@ class TimePlan:
         what it finds."""
         clock = self.limits.clock
         own = Clock(max(self.left, 1.0 + 0.1 * clock.seconds), clock.stopped)
-        return replace(self.limits.silent(), clock=own)
+        return replace(self.limits, clock=own)
 
     # Searches that may have to be done again, where models are witnessed or measured.
 
@@ -127,7 +127,7 @@ class TimePlan:
 
     def less(self) -> Limits:
         """One search for a plan that needs less."""
-        return self.limits.silent().share(0.5)
+        return self.limits.share(0.5)
 
     def lowering(self) -> Limits:
         """Making the block lower, at the end."""
@@ -141,7 +141,7 @@ class TimePlan:
     def falling(self) -> Limits:
         """One request for a budget below what is held: so many moves at least, or all that the limit has, as a request
         for that budget would."""
-        return replace(self.limits.silent(), clock=self.limits.clock.allot(0.5, 100_000))
+        return replace(self.limits, clock=self.limits.clock.allot(0.5, 100_000))
 
     @property
     def late_by_time(self) -> bool:
@@ -155,7 +155,7 @@ class TimePlan:
 
     def cheaper(self) -> Limits:
         """A search for a cheaper plan that holds as little."""
-        return self.limits.silent().share(0.3)
+        return self.limits.share(0.3)
 
 
 def _graced(clock: Clock) -> Clock:

@@ -167,6 +167,7 @@ def test_what_cannot_be_meant_is_said_at_once(remat: Command, data: Path, given:
     ran = remat("sweep", data / "checkmate" / "linear8.problem.json", *given)
     assert ran.code == 2
     assert says in ran.err
+    assert len(ran.err.splitlines()) == 1
 
 
 def test_nothing_fits(remat: Command, data: Path) -> None:

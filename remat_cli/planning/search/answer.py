@@ -23,33 +23,11 @@ from remat_cli.planning.targets.candidate import Candidate
 from solvers.notes import Note
 from solvers.options import built, options_of
 from solvers.placement.largest import Placement
-from solvers.problem import Limits, Problem, Progress, Result, Solver, Status
+from solvers.problem import Limits, Problem, Result, Solver, Status
 from solvers.reductions.views import Contraction, after, reduced
 from solvers.registry import METHODS
 from solvers.schedule import Schedule, schedule
 from solvers.simulate import Outcome
-
-
-@dataclass(frozen=True, slots=True)
-class Enough:
-    """A search may end with a plan that costs no more than `cost`, or with a bound above `bound`."""
-
-    cost: float | None = None
-    bound: float | None = None
-
-    def __call__(self, known: Progress) -> bool:
-        cheap = self.cost is not None and known.cost is not None and known.cost <= self.cost
-        return cheap or (self.bound is not None and known.bound is not None and known.bound > self.bound)
-
-    def within(self, limits: Limits) -> Limits:
-        """These limits, but a search ends as soon as that is so."""
-        met: list[Progress] = []
-
-        def hear(progress: Progress) -> None:
-            met.extend([progress] if self(progress) else [])
-            limits.report(progress)
-
-        return replace(limits, report=hear, clock=limits.clock.until(lambda: bool(met)))
 
 
 @dataclass(frozen=True, slots=True)

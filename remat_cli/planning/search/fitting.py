@@ -39,7 +39,7 @@ class Fitted:
         self.newest: tuple[Subject, Progress] | None = None
         self.tried: tuple[Candidate, Repairing] | None = None
         self.times: Counter[tuple[int, ...]] = Counter()  # that an order was begun: each has other random numbers
-        self.planned = False  # the search that goes on knows a plan
+        self.planned = self.enough = False  # the search that goes on knows a plan; it knows what is enough
 
     @property
     def asks(self) -> bool:
@@ -49,10 +49,10 @@ class Fitted:
 
     def told(self, subject: Subject, limits: Limits) -> Limits:
         """The limits of a search in that subject, so that it tells and asks here."""
-        self.planned = False
-        return replace(
-            limits, report=partial(self.hear, subject), fit=partial(self.fit, subject) if self.asks else None
-        )
+        self.planned = self.enough = False
+        clock = limits.clock if self.request.enough is None else limits.clock.until(lambda: self.enough)
+        fit = partial(self.fit, subject) if self.asks else None
+        return replace(limits, clock=clock, report=partial(self.hear, subject), fit=fit)
 
     def within(self, early: Limits) -> Limits:
         """The limits of a search, which leaves more to what comes after it while no plan fits."""
@@ -69,7 +69,8 @@ class Fitted:
     def hear(self, subject: Subject, progress: Progress) -> None:
         """Hear what a search in that subject says."""
         self.planned = self.planned or progress.cost is not None
-        self.request.limits.report(progress)
+        self.enough = self.enough or (self.request.enough is not None and self.request.enough(progress))
+        self.request.tell(progress)
         if progress.order is None:
             return
         self.newest = self.request.so_far.order = subject, progress

@@ -39,7 +39,9 @@ def leanest(request: PlanRequest, found: Answer) -> Policy:
 
 def _leanly(request: PlanRequest) -> PlanRequest:
     """The request for the leanest plan instead, once for a request."""
-    return request if request.leanly else replace(request, leanly=True, enough=None, limits=request.time.last_resort())
+    if request.leanly:
+        return request
+    return replace(request, leanly=True, enough=None, beside=True, limits=request.time.last_resort())
 
 
 def _with_enough(request: PlanRequest, found: Answer, lean: Answer) -> Policy:

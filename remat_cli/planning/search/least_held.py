@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, cast
 
 from remat_cli.notes.kinds import PlanNote
-from remat_cli.planning.search.answer import Answer, Enough
+from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.attempt import Policy
 from remat_cli.planning.search.graphs import cheapest, searched
 from remat_cli.planning.search.last_resort import leanest
@@ -19,7 +19,7 @@ from remat_cli.planning.search.proofs import unproved
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.search.untouched import fitting_already
 from solvers.notes import SolverNote
-from solvers.problem import Solver, Status
+from solvers.problem import Enough, Solver, Status
 
 FALLING_ROUNDS = 6  # requests for less, each halfway from the largest budget without a plan to what is held
 FALLING_ROUNDS_WITHIN = 8  # the same where time counts: the bound is then far below what is possible
@@ -103,8 +103,8 @@ def _is_least(found: Answer) -> bool:
 
 def _asked_for_less(request: PlanRequest, best: Answer, budget: int) -> Policy:
     """The better of the answer and of the default solver's for a budget below it."""
-    asked = replace(request, subject=best.subject.own, budget=budget, limits=request.time.falling())
-    other = yield from searched(asked)
+    limits = request.time.falling()
+    other = yield from searched(replace(request, subject=best.subject.own, budget=budget, limits=limits, beside=True))
     return _less(best, other, request.enough)
 
 
@@ -113,7 +113,8 @@ def _made_cheaper(request: PlanRequest, best: Answer) -> Policy:
     if request.late:
         return best
     limits = request.time.cheaper()
-    other = yield from searched(replace(request, subject=best.subject.own, budget=best.held, limits=limits))
+    asked = replace(request, subject=best.subject.own, budget=best.held, limits=limits, beside=True)
+    other = yield from searched(asked)
     return _with_bounds_of(best, other) if other.found and _time(other) < _time(best) else best
 
 

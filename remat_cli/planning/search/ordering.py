@@ -86,7 +86,7 @@ def _in_its_orders(
 ) -> Answer:
     """Search with the ops first computed in the model's order; where that leads to no plan and others may be tried, in
     one that needs less memory. `hurried`: the search ends at half the time unless a plan is known by then."""
-    limits = request.ending(fitted.told(subject, limits))
+    limits = fitted.told(subject, limits)
     limits = fitted.hurried(limits) if hurried else limits
     if request.reorder is not None or METHODS[request.method].own_order:
         return request.ask(subject, budget, limits, bool(request.reorder))

@@ -107,12 +107,13 @@ def _made_for_less(request: PlanRequest, first: Answer) -> Iterator[Answer]:
 
 def _ask_for(request: PlanRequest, first: Answer, budget: int) -> Answer:
     """A plan for a smaller budget, with the order of first computes that led to the first plan."""
-    quiet = request.time.less()
+    limits = request.time.less()
+    limits = limits if request.enough is None else request.enough.within(limits)
     again = bool(request.reorder) or first.says(PlanNote.REORDERED)
-    found = request.ask(first.subject, budget, request.ending(quiet), again)
+    found = request.ask(first.subject, budget, limits, again)
     if found.found or again or request.reorder is not None or request.late:
         return found
-    return request.ask(first.subject, budget, request.ending(quiet), True)
+    return request.ask(first.subject, budget, limits, True)
 
 
 def _without_plan(request: PlanRequest, first: Answer, candidate: Candidate | None = None) -> Answer:

@@ -12,7 +12,7 @@ from time import monotonic
 
 from remat_cli.checking.trying import Peaks, peaks
 from remat_cli.model.signatures import feeds_of, ops_of
-from remat_cli.planning.search.answer import Answer, Enough, answer
+from remat_cli.planning.search.answer import Answer, answer
 from remat_cli.planning.search.so_far import SoFar
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate
@@ -22,7 +22,7 @@ from remat_cli.rewrite import Rewritten
 from solvers.clock import WRITTEN_MOVES, Clock
 from solvers.placement.memory import MemoryModel
 from solvers.plan import Plan
-from solvers.problem import Limits, Problem, Progress, Solver
+from solvers.problem import Enough, Limits, Problem, Progress, Solver
 from solvers.registry import METHODS
 from solvers.schedule import evaluate
 
@@ -79,6 +79,7 @@ class PlanRequest:
     orders of some. `trials`: the models made and run so far, by graph.
     `memories`: what orders of a problem need, by problem.
     `newest`: the two candidates placed last, which are often asked for again.
+    `beside`: whether it is asked beside another, so that nobody hears of its progress.
     `later_runs`: whether memory is predicted for the later runs of a default session, which hold outputs from the
     beginning.
     """
@@ -92,6 +93,7 @@ class PlanRequest:
     reorder: bool | None = False
     enough: Enough | None = None
     so_far: SoFar = field(default_factory=SoFar, compare=False, repr=False)
+    beside: bool = False
     later_runs: bool = False
     by_memory: bool = False
     leanly: bool = False
@@ -156,10 +158,6 @@ class PlanRequest:
         schedule = replace(found.schedule, plan=plan, outcome=outcome)
         return replace(found, candidate=Candidate(subject, schedule))
 
-    def ending(self, limits: Limits) -> Limits:
-        """These limits, by which a search also ends with what is enough."""
-        return limits if self.enough is None else self.enough.within(limits)
-
     def sized(self, subject: Subject) -> Subject:
         """The subject with every size as the allocator takes it; a problem without a model as it stands."""
         return subject if subject.graph is None else subject.solving(self.in_units(subject.problem))
@@ -201,7 +199,12 @@ class PlanRequest:
         return replace(candidate, model=model, footprint=footprint)
 
     def say(self, doing: str) -> None:
-        self.limits.report(Progress(self.limits.clock.elapsed(), doing=doing))
+        self.tell(Progress(self.limits.clock.elapsed(), doing=doing))
+
+    def tell(self, progress: Progress) -> None:
+        """Tell whoever asked."""
+        if not self.beside:
+            self.so_far.say(progress)
 
     def answer_of(self, candidate: Candidate, seconds: float, cut: bool) -> Answer:
         """The candidate as an answer to this request."""

@@ -6,7 +6,6 @@ Invariant: `peak_bound` is a proof for every schedule, whatever it costs and wha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from solvers.methods.auto.auto import Auto
 from solvers.methods.exact.low_walks import lowest
@@ -14,7 +13,7 @@ from solvers.notes import Note, SolverNote
 from solvers.orders.best import GIVEN, KNOWN, Best, Weighed
 from solvers.orders.bounds import PeakBound, bound_of, peak_bound
 from solvers.pebbles.floor import dig
-from solvers.problem import Limits, Problem, Progress, Result, Status
+from solvers.problem import Enough, Limits, Problem, Result, Status
 
 # shares of the range between the bound and the least known peak by which the next search asks for less: first, most
 _FIRST, _MOST = 0.01, 0.1
@@ -109,7 +108,7 @@ def _within_overhead(
     low = least.peak - 1  # nothing fits in it
     while best.peak - low > max(1, best.peak // 1000) and not limits.clock.over():
         middle = (low + best.peak) // 2
-        part = _until(limits.silent().share(1 / 3), allowed)
+        part = Enough(cost=allowed, bound=allowed).within(limits.share(1 / 3))
         answer = Auto(problem, middle, part).run([best.steps()], refusing=False)
         best = better(best, answer.order or ())
         if best.peak > middle:
@@ -117,14 +116,3 @@ def _within_overhead(
     status = Status.FEASIBLE if best.peak <= budget else Status.UNKNOWN
     note = Note(SolverNote.LEAST_PEAK_WITHIN, (max_overhead,))
     return least.told(Result(status, best.steps(), None, (note,)))
-
-
-def _until(limits: Limits, most: float) -> Limits:
-    """The same limits, but a search ends with a schedule that costs no more, or with a proof that there is none."""
-    known = [False]
-
-    def report(progress: Progress) -> None:
-        cheap = progress.cost is not None and progress.cost <= most
-        known[0] = known[0] or cheap or (progress.bound is not None and progress.bound > most)
-
-    return replace(limits, report=report, clock=limits.clock.until(lambda: known[0]))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from remat_cli.events import EventQueue
 from remat_cli.planning.search import fitting, repairs
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.fitting import Fitted, beyond
@@ -223,8 +224,9 @@ def test_orders_of_a_problem_without_a_model_are_told_of_at_once(data: Path) -> 
 
 
 def test_what_goes_wrong_where_progress_is_heard_ends_the_search(data: Path) -> None:
-    def broken(_: Progress) -> None:
-        raise LookupError("of the program")
+    class BrokenEvents(EventQueue[Progress]):
+        def say(self, _: Progress) -> None:
+            raise LookupError("of the program")
 
     def search(problem: Problem, budget: int, limits: Limits) -> Result:
         limits.report(Progress(0.0))
@@ -233,4 +235,4 @@ def test_what_goes_wrong_where_progress_is_heard_ends_the_search(data: Path) -> 
     for name in ("networks/unet.problem.json", "torch_cnn.onnx"):
         asked = request_for(data / name, 10**12)
         with pytest.raises(LookupError, match="of the program"):
-            attempted(replace(asked, solver=search, reorder=False, limits=replace(asked.limits, report=broken)))
+            attempted(replace(asked, solver=search, reorder=False, so_far=SoFar(events=BrokenEvents())))
