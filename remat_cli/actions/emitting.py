@@ -125,7 +125,7 @@ def given_graph_of(plan: Planned) -> Graph:
 def place_of(plan: Planned, output: Path | None = None) -> Path:
     """Where the model of a plan is written: nothing that it was made from is written over."""
     destination = output or plan.subject.beside(f"{_middle(plan)}.remat.onnx")
-    check_place(destination, FileKind.MODEL, plan.subject.path, *([plan.path] if plan.path else []))
+    check_place(destination, FileKind.MODEL, plan.subject.path, plan.path)
     return destination
 
 

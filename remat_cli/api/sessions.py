@@ -6,30 +6,26 @@ Invariant: for a plan in a file nothing is imported here that reads models or pl
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from profiles.cuda import NoCuda
 from profiles.device import quiet_runtime
 from profiles.system import let_go
 from remat_cli.actions.session_parts import SessionParts, written_elsewhere
 from remat_cli.api.plain import CPU, items_of, path_of, warn
 from remat_cli.arguments import switch
-from remat_cli.errors import BadInput, Usage, meant
+from remat_cli.errors import Usage, meant
 from remat_cli.formats.weights import Weights
 from remat_cli.model.sessions import KINDS
 from remat_cli.runtime.in_place import in_place
-from remat_cli.runtime.session import planned, session_of
+from remat_cli.runtime.session import planned, refusals_in_words, session_of
 from remat_cli.runtime.table import PlacesTable
 
 if TYPE_CHECKING:
     from remat_cli.api.given import Plan
-
-CODE = re.compile(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ")  # what the runtime's errors begin with
 
 
 def session(plan: Plan, *, providers: Sequence[Any] = CPU, keep_state: bool = False) -> Any:
@@ -71,20 +67,6 @@ def _written_here(plan: Plan, folder: Path) -> SessionParts:
     from remat_cli.api.given import plan_of
 
     return write_parts(plan_of(plan), folder)
-
-
-@contextmanager
-def refusals_in_words() -> Iterator[None]:
-    """What the runtime says where it cannot make a session, as an error of ours: it lacks a kernel, or a device."""
-    try:
-        yield
-    except NoCuda as error:
-        raise Usage(str(error)) from error
-    except Exception as error:
-        if not type(error).__module__.startswith("onnxruntime."):
-            raise
-        words = CODE.sub("", " ".join(str(error).split()))
-        raise BadInput(f"onnxruntime cannot make a session of the model: {words}") from error
 
 
 def session_on(parts: SessionParts, providers: tuple[Any, ...], keep_state: bool) -> Any:

@@ -19,7 +19,7 @@ from remat_cli.actions.session_parts import SessionParts
 from remat_cli.actions.session_writing import written_over
 from remat_cli.api.given import CPU, Model, Plan, check_keywords, path_of, plan_of
 from remat_cli.api.keywords import OptimizerSettings, ScheduleSettings
-from remat_cli.api.sessions import parts_of, providers_of, refusals_in_words, session_on
+from remat_cli.api.sessions import parts_of, providers_of, session_on
 from remat_cli.arguments import number, switch, whole_number
 from remat_cli.errors import BadInput, Usage
 from remat_cli.gradient.assemble import update_model
@@ -30,7 +30,7 @@ from remat_cli.model.step_parts import optimizer_of
 from remat_cli.onnx_graph.load import content_of, load_with_tensors
 from remat_cli.plans.planned import Planned
 from remat_cli.runtime.in_place import in_place
-from remat_cli.runtime.session import session_of
+from remat_cli.runtime.session import refusals_in_words, session_of
 from remat_cli.training.failing import NOTHING_WRITTEN, WrittenState
 from remat_cli.training.rates import Regime, rate_schedule
 from remat_cli.training.state import State, default_rate, parts_told, values_of

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remat_cli.commands import options
-from remat_cli.formats.kinds import FileKind, check_place
+from remat_cli.formats.kinds import FileKind, check_places
 from remat_cli.interrupts import ANSWER
 
 if TYPE_CHECKING:
@@ -70,8 +70,7 @@ def command(manifest: Path, **given: Any) -> None:
 def _check_places(manifest: Path, given: Mapping[str, Any]) -> None:
     """Reports can be written, before an hour is spent on them."""
     kinds = {"report": FileKind.BATCH, "junit": FileKind.JUNIT, "md": FileKind.MARKDOWN, "csv": FileKind.CSV}
-    for name, kind in kinds.items():
-        check_place(given[name], kind, manifest)
+    check_places(((given[name], kind) for name, kind in kinds.items()), manifest, given["baseline"])
 
 
 def _run(jobs: Sequence[Any], given: Mapping[str, Any]) -> int:

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,7 +15,7 @@ import click
 from click.core import ParameterSource
 
 from remat_cli import usual
-from remat_cli.arguments import brief, may_name
+from remat_cli.arguments import as_float, brief, may_name
 from remat_cli.commands.helping import GroupedCommand as GroupedCommand
 from remat_cli.errors import NoPlan, RematError, Usage, error_in
 from remat_cli.interrupts import ANSWER
@@ -107,6 +108,13 @@ def _parse_tie(text: str) -> tuple[str, str]:
     return kept, gone
 
 
+def _parse_tolerance(text: str) -> float:
+    number = as_float(text)
+    if number is None or not 0 <= number < inf:
+        raise ValueError(f"'{text}' is not a number that is at least 0")
+    return number
+
+
 def _parse_seed(text: str) -> int:
     if not text.isdigit() or int(text) >= 2**31:
         raise ValueError(f"'{text}' is no seed: write a whole number from 0 to {2**31 - 1}")
@@ -135,6 +143,7 @@ SIZES = _Parsed("sizes", _parse_sizes)
 SIZED = _Parsed("name=size", _parse_sized)
 SHAPE = _Parsed("name=sizes", _parse_shape)
 TIE = _Parsed("name=name", _parse_tie)
+TOLERANCE = _Parsed("number", _parse_tolerance)
 SEED = _Parsed("n", _parse_seed)
 IMAGE = _Parsed("size", _parse_image)
 FUSION = click.Choice(["ideal", "runtime"])  # all neighbours that can be fused, or what onnxruntime fuses

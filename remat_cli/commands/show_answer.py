@@ -14,7 +14,7 @@ from remat_cli.commands import options
 from remat_cli.errors import Usage
 from remat_cli.formats import curvefile
 from remat_cli.formats.files import write_whole
-from remat_cli.formats.kinds import FileKind, check_place
+from remat_cli.formats.kinds import FileKind, check_places
 from remat_cli.saying import several, showing
 from remat_cli.saying.chart import Style, chart
 from remat_cli.saying.page import page
@@ -31,12 +31,12 @@ def show(files: tuple[Path, ...], given: Mapping[str, Any]) -> None:
     """Show the files in every form that is asked for."""
     plot, matrices, web, curve = (given[name] for name in ("plot", "matrices", "web", "curve"))
     _check_forms(files, given)
-    pictures = [picture for picture in (plot, matrices) if picture]
-    written = dict.fromkeys(pictures, FileKind.PICTURE) | ({web: FileKind.PAGE} if web else {})
-    _check(pictures, [*pictures, *([web] if web else [])])
-    _check_places(written, [*files, *([curve] if curve else [])])
+    for picture in filter(None, (plot, matrices)):
+        check_picture(picture)
+    written = ((plot, FileKind.PICTURE), (matrices, FileKind.PICTURE), (web, FileKind.PAGE))
+    check_places(written, *files, curve)
     every = [shown(path, given["costs"], dict(given["dims"]), given["fusion"]) for path in files]
-    _check_places(written, [found.subject.path for found in every])
+    check_places(written, *(found.subject.path for found in every))
     _draw(every, plot, matrices, given["breakdown"])
     if web:
         write_whole(web, page(every[0], curvefile.read(curve) if curve else None))
@@ -45,7 +45,7 @@ def show(files: tuple[Path, ...], given: Mapping[str, Any]) -> None:
     elif not given["quiet"]:
         click.echo(_words(every, given))
     if not any(given[name] for name in ("quiet", "as_json", "as_csv", "statements")):
-        for path in written:
+        for path in filter(None, (plot, matrices, web)):
             click.echo(f"wrote {path}")
 
 
@@ -56,23 +56,11 @@ def _check_forms(files: tuple[Path, ...], given: Mapping[str, Any]) -> None:
             raise Usage(f"{flag} shows one file; {len(files)} are given")
     if given["as_csv"] and (not given["breakdown"] or given["as_json"]):
         raise Usage("--csv prints the table of --breakdown; for all else there is --json")
+    forms = [f"--{name}" for name in ("breakdown", "chart", "statements") if given[name]]
+    if len(forms) > 1 and not given["as_json"]:
+        raise Usage(f"{' and '.join(forms)} are printed one at a time; name one of them")
     if given["curve"] and not given["web"]:
         raise Usage("--curve goes into the page that --html writes; say where with --html FILE")
-
-
-def _check(pictures: list[Path], written: list[Path]) -> None:
-    """Say what cannot be drawn before anything is read."""
-    places = [path.resolve() for path in written]
-    if twice := next((path for path in written if places.count(path.resolve()) > 1), None):
-        raise Usage(f"{twice} would be written twice; name another file")
-    for path in pictures:
-        check_picture(path)
-
-
-def _check_places(written: Mapping[Path, FileKind], inputs: list[Path]) -> None:
-    """Say what would be lost before anything is drawn."""
-    for path, kind in written.items():
-        check_place(path, kind, *inputs)
 
 
 def _draw(every: list[Shown], plot: Path | None, matrices: Path | None, breakdown: bool) -> None:

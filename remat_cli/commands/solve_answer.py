@@ -23,7 +23,7 @@ from remat_cli.commands.methods import ALL
 from remat_cli.errors import Infeasible, NoPlan, NoSchedule, RematError, Usage
 from remat_cli.events import EventQueue
 from remat_cli.formats import certificatefile, planfile
-from remat_cli.formats.kinds import FileKind, check_place
+from remat_cli.formats.kinds import FileKind, check_places
 from remat_cli.model.sessions import STRICT
 from remat_cli.notes.kinds import OF_ANY_MODEL, ROUTINE, STAYING
 from remat_cli.notes.words import sentence, sentences
@@ -185,8 +185,8 @@ def asked_of(model: Path | None, given: Mapping[str, Any], clock: Clock) -> Whol
 def solve(asked: WholeQuestion, given: Mapping[str, Any], deadline: Deadline) -> None:
     subject, question, known, proof = asked.subject, asked.question, asked.so_far, given["certificate"]
     destination = given["output"] or subject.beside(f".{name_of(given)}.plan.json")
-    check_place(destination, FileKind.PLAN, subject.path, *given["known"])
-    check_place(proof, FileKind.CERTIFICATE, subject.path, destination, *given["known"])
+    written = ((destination, FileKind.PLAN), (proof, FileKind.CERTIFICATE))
+    check_places(written, subject.path, *given["known"])
     before = known_before(destination, subject.source.sha256)
     question = replace(question, stands=before["stands"], earlier=(*question.earlier, *before["earlier"]))
     place = Place(destination, subject)

@@ -19,7 +19,7 @@ from remat_cli.actions.sweeping import Sweep, SweepQuestion
 from remat_cli.commands import methods, options
 from remat_cli.errors import BadInput, Infeasible, NoPlan, NoSchedule, RematError, error_in
 from remat_cli.formats.files import write_whole
-from remat_cli.formats.kinds import FileKind, check_place
+from remat_cli.formats.kinds import FileKind, check_apart, check_place
 from remat_cli.notes.words import sentences
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.time_plan import ENDING_SHARE
@@ -70,11 +70,12 @@ def _swept(model: Path | None, asked: SweepQuestion, given: Mapping[str, Any], d
 
 def _check_places(model: Path | None, plot: Path | None, output: Path | None) -> None:
     """What is to be written can be, and is not over what is read."""
+    check_apart(plot, output)
     if plot:
         check_picture(plot)
-        check_place(plot, FileKind.PICTURE, *([model] if model else []))
+        check_place(plot, FileKind.PICTURE, model)
     if output and output.suffix == ".json":
-        check_place(output, FileKind.CURVE, *([model] if model else []), *([plot] if plot else []))
+        check_place(output, FileKind.CURVE, model)
     elif output and output.is_file():
         raise BadInput(f"{output} is a file: name a folder for the plans, or FILE.json for what --json prints")
 

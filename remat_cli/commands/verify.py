@@ -19,8 +19,8 @@ from solvers.clock import FOREVER_SECONDS
 @click.option("--provider", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
 @click.option("--timeout", type=options.TIME, default="10m", show_default=True, help="For each run of a model.")
 @click.option("--time-limit", type=options.TIME, help="For all runs; what had no time is not as promised.")
-@click.option("--rtol", type=click.FloatRange(0), default=0.0, help="How far results may be off, as a share of each.")
-@click.option("--atol", type=click.FloatRange(0), default=0.0, help="And by how much besides; by default: same bits.")
+@click.option("--rtol", type=options.TOLERANCE, default=0.0, help="How far results may be off, as a share of each.")
+@click.option("--atol", type=options.TOLERANCE, default=0.0, help="And by how much besides; by default: same bits.")
 @click.option(
     "--level",
     type=click.Choice(["disabled", "basic", "extended", "all"]),

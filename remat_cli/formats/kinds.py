@@ -6,6 +6,7 @@ Invariant: a file is written over only by one of its own kind, and never where i
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from enum import Enum
 from pathlib import Path
 
@@ -43,11 +44,28 @@ class FileKind(Enum):
         return re.match(self.value[1], head, re.DOTALL) is not None
 
 
-def check_place(output: Path | None, kind: FileKind, *inputs: Path) -> None:
+def check_places(written: Iterable[tuple[Path | None, FileKind]], *inputs: Path | None) -> None:
+    """`check_place` of all that one command writes; no two of them in one place."""
+    places = list(written)
+    check_apart(*(path for path, _ in places))
+    for path, kind in places:
+        check_place(path, kind, *inputs)
+
+
+def check_apart(*written: Path | None) -> None:
+    """Refuse a place where the command writes two things, of which one would be lost."""
+    seen: set[Path] = set()
+    for path in filter(None, written):
+        if path.resolve() in seen:
+            raise Usage(f"{path} would be written twice; name another file")
+        seen.add(path.resolve())
+
+
+def check_place(output: Path | None, kind: FileKind, *inputs: Path | None) -> None:
     """Refuse a place in no folder, and one whose file would be lost: that is being read, or of another kind."""
     if output is None:
         return
-    for path in inputs:
+    for path in filter(None, inputs):
         if output.resolve() == path.resolve():
             raise Usage(f"{output} is the file to be read, and would be lost; write elsewhere")
     if not output.absolute().parent.is_dir():

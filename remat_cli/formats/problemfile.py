@@ -139,10 +139,10 @@ def _problem(data: Any) -> Named:
         raise Undeclared("this is a plan already; give the model or problem it was made from")
     if isinstance(data, dict) and (newer := written_by_newer(data.get("format"), FORMAT)):
         raise Undeclared(newer)
+    if isinstance(data, dict) and data.get("format", FORMAT) != FORMAT:
+        raise Undeclared(f"its format is {data['format']!r}, not {FORMAT!r}")
     own, rest = _parted(data, _File)
     given: _File = _read(_File, own, "the file")
-    if given.format != FORMAT:
-        raise Undeclared(f"its format is {given.format!r}, not {FORMAT!r}")
     values = _numbered([value.name for value in given.values], "value")
     nodes = _numbered([entry.get("name") for entry in given.nodes], "node")
     if "sizes" in rest:

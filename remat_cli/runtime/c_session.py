@@ -15,7 +15,7 @@ from profiles.strict import strict_options
 from remat_cli.errors import BadInput
 from remat_cli.runtime.in_place import in_place
 from remat_cli.runtime.placed import MISSING, Missed, library
-from remat_cli.runtime.session import SILENT_LEVEL
+from remat_cli.runtime.session import SILENT_LEVEL, refusals_in_words
 from solvers.placement.largest import Placement
 
 CPP = """\
@@ -59,7 +59,8 @@ def learned_places(
 
     options = c_options() if for_c else strict_options()
     options.intra_op_num_threads = threads
-    session = PlannedSession(str(model), None, "cpu", options)
+    with refusals_in_words():
+        session = PlannedSession(str(model), None, "cpu", options)
     run = in_place(session, pairs).run
     before = session.missed_in_all
     for _ in range(RUNS):

@@ -6,25 +6,43 @@ session, bit for bit.
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from profiles import cuda
-from profiles.cuda import PROVIDERS
+from profiles.cuda import PROVIDERS, NoCuda
 from profiles.device import quiet_runtime
 from profiles.strict import strict_options
+from remat_cli.errors import BadInput, Usage
 from remat_cli.formats.weights import Weights
 from remat_cli.model.sessions import STRICT, Session
 from remat_cli.runtime.placed import MISSING, library
 from remat_cli.runtime.table import PlacesTable
 from solvers.placement.largest import Placement
 
+CODE = re.compile(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ")  # what the runtime's errors begin with
 SILENT_LEVEL = 3  # of the runtime's levels: only errors are printed
 # of optimization; all of it is what a session with default options does
 LEVELS = {"disabled": "DISABLE_ALL", "basic": "ENABLE_BASIC", "extended": "ENABLE_EXTENDED", "all": "ENABLE_ALL"}
+
+
+@contextmanager
+def refusals_in_words() -> Iterator[None]:
+    """What the runtime says where it cannot make a session, as an error of ours: it lacks a kernel, or a device."""
+    try:
+        yield
+    except NoCuda as error:
+        raise Usage(str(error)) from error
+    except Exception as error:
+        if not type(error).__module__.startswith("onnxruntime."):
+            raise
+        words = CODE.sub("", " ".join(str(error).split()))
+        raise BadInput(f"onnxruntime cannot make a session of the model: {words}") from error
 
 
 def options_of(kind: Session, level: str = "all") -> Any:

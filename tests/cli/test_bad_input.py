@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import onnx
 import pytest
 
 from tests.cli.running import Command
@@ -80,6 +81,22 @@ def newer(folder: Path, data: Path, remat: Command) -> None:
 
 def half_a_plan(folder: Path, data: Path, remat: Command) -> None:
     (folder / "m.plan.json").write_text('{"format": "remat-plan/1", "model": {"path": "m.onnx", "sha256": ""}}')
+
+
+def manifest(folder: Path, data: Path, remat: Command) -> None:
+    mlp(folder, data)
+    (folder / "m.yaml").write_text("format: remat-batch/1\nmodels: [m.onnx]\nbudgets: [100%]\n")
+
+
+def certificate(folder: Path, data: Path, remat: Command) -> None:
+    (folder / "c.json").write_text('{"format": "remat-certificate/1", "costs": []}')
+
+
+def unknown_op(folder: Path, data: Path, remat: Command) -> None:
+    value = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [4]) for name in "xy"]
+    node = onnx.helper.make_node("Frob", ["x"], ["y"], name="frob", domain="acme")
+    graph = onnx.helper.make_graph([node], "g", value[:1], value[1:])
+    onnx.save(onnx.helper.make_model(graph), folder / "m.onnx")
 
 
 def linked(folder: Path, data: Path, remat: Command) -> None:
@@ -166,6 +183,39 @@ ROWS: dict[str, tuple[Given, tuple[object, ...], int, str]] = {
     "budgets that go down": (model, ("sweep", "m.onnx", "--budgets", "90%..60%/3"), 2, "first, 60%..90%/3"),
     "a budget of nothing": (model, ("solve", "m.onnx", "--budget", "0%"), 4, "2.781MB); try --minimize peak"),
     "showing a cost file": (profiled, ("show", "m.costs.yaml"), 3, "make one with 'remat solve'"),
+    "a plan over its own certificate": (
+        model,
+        (*SOLVE, "--certificate", "n.json", "-o", "n.json"),
+        2,
+        "n.json would be written twice",
+    ),
+    "a curve over its folder": (
+        model,
+        ("sweep", "m.onnx", "--plot", "c.svg", "-o", "c.svg"),
+        2,
+        "c.svg would be written twice",
+    ),
+    "a table over its report": (
+        manifest,
+        ("batch", "m.yaml", "--report", "r.json", "--csv", "r.json"),
+        2,
+        "r.json would be written twice",
+    ),
+    "two forms of show": (model, ("show", "m.onnx", "--breakdown", "--statements"), 2, "printed one at a time"),
+    "solving a certificate": (
+        certificate,
+        ("solve", "c.json", "--budget", "80%"),
+        3,
+        "c.json: its format is 'remat-certificate/1', not 'remat-problem/1'",
+    ),
+    "a tolerance that is no number": (planned, ("verify", "m.plan.json", "--rtol", "nan"), 2, "is not a number"),
+    "a tolerance without end": (planned, ("verify", "m.plan.json", "--atol", "inf"), 2, "is not a number"),
+    "places of an op without a kernel": (
+        unknown_op,
+        ("places", "m.onnx"),
+        3,
+        "onnxruntime cannot make a session of the model",
+    ),
     "feeding a model": (planned, ("verify", "m.plan.json", "--model", "n.onnx", "--feeds", "m.onnx"), 3, "numpy.savez"),
 }
 
