@@ -13,9 +13,12 @@ from functools import cache
 from typing import Any
 
 from remat_cli.torch.backend import Backend, backend
+from remat_cli.torch.skipped import look_before_backward
 
 OPTIONS = tuple(inspect.signature(backend).parameters)
 IN_ENVIRONMENT = {f"REMAT_{name.upper()}": name for name in OPTIONS}
+
+look_before_backward()  # torch imports this when it is first asked for the name
 
 
 def remat(module: Any, inputs: Any, *, options: dict[str, Any] | None = None) -> Any:

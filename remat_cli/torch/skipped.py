@@ -19,6 +19,7 @@ from collections import Counter
 from typing import Any
 
 from remat_cli.errors import RematWarning
+from remat_cli.torch.eager import before_backward
 from remat_cli.torch.private import callback_handler, counters, disable, graph_break_reasons, trace_rules
 from remat_cli.torch.wrapped import shards_in_place, shards_of_torchs_own, torchs_own_in_place
 
@@ -45,6 +46,7 @@ _told: dict[str, None] = {}  # in the order in which it was said
 def tell_of_skipped(backend: Any) -> None:
     """Warn, from now on and while the backend lives, of what torch.compile leaves to eager."""
     _backends.add(backend)
+    look_before_backward()
     if _look not in callback_handler.end_callbacks:
         _told.clear()
         _new_reasons()
@@ -70,6 +72,18 @@ def look_in_place(backend: Any) -> None:
             f"remat: torch.compile leaves {', '.join(names)} to eager, for torch's own code is not compiled in place:"
             " no budget holds there. Compile layer.forward in place of the layer"
         )
+
+
+def look_before_backward() -> None:
+    """When the next backward pass begins, look at layers of torch for backends that nothing was compiled with until
+    then: those that compile look by themselves."""
+    before_backward(_look_where_nothing_compiled)
+
+
+def _look_where_nothing_compiled(_: Any) -> None:
+    for backend in [*_backends] or [None]:  # by its name a backend is made when it compiles
+        if backend is None or not backend.plans:
+            look_in_place(backend)
 
 
 @disable
