@@ -14,8 +14,7 @@ from collections.abc import Callable, Sequence
 
 from remat_cli.actions.scaling import At
 from remat_cli.actions.size_hunt import BASELINES as BASELINES
-from remat_cli.actions.size_hunt import UNHEARD, SizeHunt
-from remat_cli.actions.size_hunt import Listeners as Listeners
+from remat_cli.actions.size_hunt import SizeHunt
 from remat_cli.actions.size_hunt import SizeQuestion as SizeQuestion
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.notes.words import sentence
@@ -37,11 +36,12 @@ def find_largest(
     limits: Limits,
     memory: Memory | None = None,
     measured: Measured | None = None,
-    heard: Listeners = UNHEARD,
+    doing: Callable[[str], None] = lambda _: None,
+    keep: Callable[[Largest], None] = lambda _: None,
 ) -> Largest:
     """The largest size found; Infeasible or NoPlan where not even the least fits. `measured`: for this very machine."""
     asked.check()
-    hunt = SizeHunt(at, asked, limits.share(ON_PAPER_SHARE) if measured else limits, memory, heard)
+    hunt = SizeHunt(at, asked, limits.share(ON_PAPER_SHARE) if measured else limits, memory, doing, keep)
     hunt.note = NOT_MEASURED if measured else None
     hunt.run()
     if hunt.best is None or hunt.best.plan is None:
@@ -57,6 +57,6 @@ def _confirmed(found: SizeHunt, measured: Measured, limits: Limits) -> SizeHunt:
             return found
         sizes |= {best.size, max(1, best.size // 2) if best.size > 1 else 2}
         at = measured(sorted(size * hunt.asked.step for size in sizes), limits.clock.left() * MEASURING_SHARE)
-        hunt = SizeHunt(at, hunt.asked, limits, hunt.memory, hunt.heard, hunt.reached, hint=best.plan)
+        hunt = SizeHunt(at, hunt.asked, limits, hunt.memory, hunt.doing, hunt.keep, hunt.reached, hint=best.plan)
         hunt.around(best.size)
     return found if hunt.best is None else hunt

@@ -122,27 +122,18 @@ class SizeQuestion:
         return before + sum(node.cost for node in subject.problem.nodes if not node.backward)
 
 
-@dataclass(frozen=True, slots=True)
-class Listeners:
-    """Who hears of a search: `report` what is being tried, `keep` the largest known while it still goes on."""
-
-    report: Callable[[str], None] = lambda _: None
-    keep: Callable[[Largest], None] = lambda _: None
-
-
-UNHEARD = Listeners()
-
-
 @dataclass(slots=True)
 class SizeHunt:
     """Sizes here are counted in steps. `reached`: how far the methods come that do not search; `note`: what is to be
-    said of its plan; `hint`: a plan of some size, made before this hunt."""
+    said of its plan; `hint`: a plan of some size, made before this hunt. `doing` hears of what is being tried, `keep`
+    of the largest known while it still goes on."""
 
     make: At
     asked: SizeQuestion
     limits: Limits
     memory: Memory | None
-    heard: Listeners
+    doing: Callable[[str], None]
+    keep: Callable[[Largest], None]
     reached: Mapping[str, int | None] = field(default_factory=dict)
     note: str | None = None
     hint: Planned | None = None
@@ -241,13 +232,13 @@ class SizeHunt:
         self.tried[size] = found
         if found.verdict == "fits" and (self.best is None or size > self.best.size):
             self.best = found
-            self.heard.keep(self.so_far())
+            self.keep(self.so_far())
         if found.verdict == "infeasible" and (self.impossible is None or size < self.impossible.size):
             self.impossible = found
         return found.verdict == "fits"
 
     def _judge(self, size: int, method: str, limits: Limits) -> Tried:
-        self.heard.report(f"{method} at {size * self.asked.step}")
+        self.doing(f"{method} at {size * self.asked.step}")
         try:
             subject = self.at(size)
         except RematError as error:
@@ -261,7 +252,7 @@ class SizeHunt:
             return Tried(size, "unknown", why="no time was left for it")
         question = self._question(subject, method)
         cuts = self.asked.pieces if self._may_cut(method) else WHOLE
-        memory = self._memory(limits)
+        memory = self.memory and replace(self.memory, seconds=limits.clock.seconds)
         asked = WholeQuestion(subject=subject, question=question, limits=limits, memory=memory, cuts=cuts, offers=False)
         return self._verdict(size, subject, answer_whole(asked).found)
 
@@ -283,9 +274,6 @@ class SizeHunt:
         """The best plan so far, where a step of another size has the same ops."""
         plan = self.best.plan if self.best else self.hint
         return (plan.recorded,) if plan and plan.subject.nodes == subject.nodes else ()
-
-    def _memory(self, limits: Limits) -> Memory | None:
-        return None if self.memory is None else replace(self.memory, seconds=limits.clock.seconds)
 
     def _verdict(self, size: int, subject: Subject, found: Answer) -> Tried:
         allowed, outcome = self.asked.allowed(subject), found.schedule.outcome

@@ -184,7 +184,7 @@ def max_batch(
     )
     steps = scale_step(given.model_of(model), replace(how, in_place=given.pairs_of(in_place)))
     memory = given.memory_of(cache, clock.seconds)
-    heard = sizing.Listeners(given.heard_by(report))
+    heard = given.heard_by(report)
     with stoppable() as interrupts:
         limits = Limits(clock.unless(interrupts), seed=given.seed_of(seed))
         found = sizing.find_largest(steps.at, asked, limits, memory, steps.measured, heard)

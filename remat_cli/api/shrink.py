@@ -10,7 +10,7 @@ import onnx
 
 from remat_cli import usual
 from remat_cli.actions.interrupts import stoppable
-from remat_cli.actions.shrinking.asked import ShrinkListeners, ShrinkQuestion
+from remat_cli.actions.shrinking.asked import ShrinkQuestion
 from remat_cli.actions.shrinking.shrink import Shrinking, Shrunk, check_places, folder_for
 from remat_cli.actions.shrinking.ways import TriedWay
 from remat_cli.api import given
@@ -74,7 +74,7 @@ def shrink(
         path = whole if isinstance(whole, Path) else in_file(whole, IN_MEMORY, folder)
         check_places(place, asked.target, path)
         memory = given.memory_of(cache, clock.seconds)
-        work = Shrinking(path, place, folder, asked, clock.unless(interrupts), ShrinkListeners(heard), memory)
+        work = Shrinking(path, place, folder, asked, clock.unless(interrupts), heard, memory=memory)
         work.run()
         found = work.finish()
     if interrupts.asked:

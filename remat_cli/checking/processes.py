@@ -6,11 +6,11 @@ Invariant: a process that is killed, hangs or crashes gives a Reply that says so
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any
 
@@ -53,29 +53,25 @@ class BegunRun:
         return f"run {self.number} of {self.total}: {self.what}"
 
 
+@dataclass(slots=True)
 class Bench:
-    """A temporary folder with the feeds; `run` runs a model there."""
+    """A temporary folder with the feeds; `run` runs a model there. `timeout`: of each run; `clock`: of all. `level`: of
+    default sessions' optimizations."""
 
-    def __init__(
-        self,
-        feeds: Mapping[str, Any],
-        provider: str,
-        timeout: float,
-        threads: int = 0,
-        events: EventQueue[BegunRun] | None = None,
-        level: str = "all",
-        clock: Clock = FOREVER,
-    ) -> None:
-        self.clock = clock  # for all runs; each has `timeout` as well
-        self.level = level  # the optimization level of default sessions
-        self.provider = provider
-        self.timeout = timeout
-        self.threads = threads
-        self.scratch = tempfile.TemporaryDirectory(prefix="remat-verify-")
-        self.folder = Path(self.scratch.name)
-        self.events = events
-        self.count = self.total = 0
-        self.feeds = feeds
+    feeds: Mapping[str, Any]
+    provider: str
+    timeout: float
+    threads: int = 0
+    events: EventQueue[BegunRun] | None = None
+    level: str = "all"
+    clock: Clock = FOREVER
+    count: int = 0
+    total: int = 0
+    scratch: TemporaryDirectory[str] = field(default_factory=lambda: TemporaryDirectory(prefix="remat-verify-"))
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.scratch.name)
 
     def __enter__(self) -> Bench:
         return self

@@ -74,7 +74,6 @@ def _check_places(manifest: Path, given: Mapping[str, Any]) -> None:
 
 
 def _run(jobs: Sequence[Any], given: Mapping[str, Any]) -> int:
-
     from remat_cli.batch import baseline
     from remat_cli.batch.expect import worst
     from remat_cli.batch.report import ProgressTable

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from remat_cli.actions.interrupts import Deadline, Halted, listening
-from remat_cli.actions.largest import BASELINES, Listeners, SizeQuestion, find_largest
+from remat_cli.actions.largest import BASELINES, SizeQuestion, find_largest
 from remat_cli.actions.profiling import Steps
 from remat_cli.actions.scaling import Scaled, SizedStep, scale_step
 from remat_cli.commands import methods, options
@@ -102,7 +102,7 @@ def _found(
         deadline.last_words = partial(_tell, model, steps, found, given)
 
     limits = Limits(deadline.clock, seed=given["seed"])
-    return find_largest(steps.at, asked, limits, memory, steps.measured, Listeners(say, keep))
+    return find_largest(steps.at, asked, limits, memory, steps.measured, say, keep)
 
 
 def _tell(model: Path, steps: Scaled, found: Largest, given: Mapping[str, Any], halted: bool) -> Halted | None:

@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from remat_cli.actions.interrupts import Deadline, Halted, listening
-from remat_cli.actions.shrinking.asked import ShrinkListeners, ShrinkQuestion
+from remat_cli.actions.shrinking.asked import ShrinkQuestion
 from remat_cli.actions.shrinking.shrink import Shrinking, Shrunk, check_places, folder_for
 from remat_cli.actions.shrinking.ways import AS_IT_IS, CLEARLY, STOCK, Outputs, Recommended, TriedWay, is_good
 from remat_cli.commands import options
@@ -45,7 +45,7 @@ def shrink(model: Path, given: Mapping[str, Any]) -> None:
         clock = clock.unless(interrupts)
         table = _Table(line, given["quiet"] or given["as_json"])
         memory = options.memory_of(clock, given)
-        work = Shrinking(model, output, folder, asked, clock, ShrinkListeners(table.row, line.say), memory)
+        work = Shrinking(model, output, folder, asked, clock, table.row, line.say, memory)
         with Deadline(clock, lambda halted: _last_words(work, given, halted)) as deadline:
             work.run()
             deadline.met()
@@ -63,7 +63,6 @@ class _Table:
         self.first: TriedWay | None = None
 
     def row(self, tried: TriedWay) -> None:
-
         if self.quiet:
             return
         self.line.say("")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,6 @@ class Place:
 
     def put(self, found: Answer) -> Answer:
         """Write the plan, unless a better one stands there; the one that stands there now."""
-
         stands, kept = keep(found, self.path, self.subject, self.ours)
         self.ours = kept.text if stands is found else self.ours
         gone = (note for note in self.notes if note.kind not in STAYING)
@@ -64,23 +63,19 @@ class Place:
         return stands
 
 
+@dataclass(slots=True)
 class LatestPlan:
     """Looks at what is known while a search goes on, and writes each better plan that fits as it runs, at most once a
     second; `last_words` says the best by then, or a proved no, and where there is neither, what `nothing` says."""
 
-    def __init__(
-        self,
-        question: Question,
-        known: SoFar,
-        place: Place,
-        given: Mapping[str, Any],
-        limits: Limits,
-        nothing: Callable[[bool], RematError | None],
-    ) -> None:
-        self.nothing = nothing
-        self.question, self.known, self.place, self.given, self.limits = question, known, place, given, limits
-        self.written: Answer | None = None
-        self.at = -WRITE_EVERY_SECONDS
+    question: Question
+    known: SoFar
+    place: Place
+    given: Mapping[str, Any]
+    limits: Limits
+    nothing: Callable[[bool], RematError | None]
+    written: Answer | None = None
+    at: float = -WRITE_EVERY_SECONDS
 
     def look(self) -> None:
         plan, now = self.known.plan, self.limits.clock.elapsed()
@@ -92,7 +87,6 @@ class LatestPlan:
 
     def last_words(self, halted: bool) -> RematError | None:
         """What to say when the time is up in the middle of something."""
-
         uncertified, missing = self.known.found is not None and self.given["certificate"], None
         if uncertified:  # of what was asked for there is a plan alone
             missing = NoPlan(f"time was up before {uncertified} could be made; give more with --time-limit")
@@ -145,17 +139,13 @@ def _tell_people(found: Answer, place: Place, given: Mapping[str, Any], notes: S
         click.echo(f"note: {line}")
     if given["minimize"] == "peak" and (least := refusals.least_peak_bound(found)):
         click.echo(f"note: {least}")
-    click.echo(_wrote(place.path, given) + _next(found, place.path))
+    further = "" if found.subject.graph is None else f"; next: remat verify {place.path}"
+    click.echo(_wrote(place.path, given) + further)
 
 
 def _wrote(destination: Path, given: Mapping[str, Any]) -> str:
     proof = given["certificate"]
     return f"wrote {destination}" + (f" and {proof}" if proof else "")
-
-
-def _next(found: Answer, destination: Path) -> str:
-    """The command to run on the plan, where it is one of a model."""
-    return "" if found.subject.graph is None else f"; next: remat verify {destination}"
 
 
 def asked_of(model: Path | None, given: Mapping[str, Any], clock: Clock) -> WholeQuestion:

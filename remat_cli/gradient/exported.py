@@ -100,8 +100,7 @@ def check_export(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto]) -> lis
     if inner := [node.name for node in nodes if REGION in said_in(node).get(STACK, "")]:
         notes.append(
             f"{len(inner)} ops ({first_of(inner)}) stand in a region of no_grad or autocast, and the file does not "
-            "tell "
-            "which: gradients lead through them; what no_grad gives must end with .detach()"
+            "tell which: gradients lead through them; what no_grad gives must end with .detach()"
         )
     if not missing:
         return notes

@@ -8,7 +8,7 @@ with what to do about it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import prod
@@ -108,7 +108,8 @@ class Tape:
         self._memo: dict[Key, tuple[str, ...]] = {}
         self._pool: dict[Key, str] = {}
         self._names: Counter[str] = Counter()
-        self._node_names: Counter[str] = Counter()
+        self._node_stems: Counter[str] = Counter()
+        self._node_names: set[str] = set()
         self.recorded: set[str] = set()  # values that some step makes, so that their gradients go back over that one
         self._recording = False
         self._scope = "training"
@@ -147,22 +148,13 @@ class Tape:
 
     def fresh(self, stem: str) -> str:
         """A name nothing else has."""
-        while True:
-            count = self._names[stem]
-            self._names[stem] += 1
-            name = f"{stem}_{count}" if count else stem
-            if name not in self.types:
-                return name
+        return _free(stem, self._names, self.types)
 
     def fresh_node(self, stem: str) -> str:
         """A node name nothing else has."""
-        while True:
-            count = self._node_names[stem]
-            self._node_names[stem] += 1
-            name = f"{stem}_{count}" if count else stem
-            if not count or name not in self._node_names:
-                self._node_names[name] += bool(count)
-                return name
+        name = _free(stem, self._node_stems, self._node_names)
+        self._node_names.add(name)
+        return name
 
     def reserve(self, name: str) -> None:
         """Keep a name for later: `fresh` will not give it out."""
@@ -257,6 +249,16 @@ class Tape:
 
     def dtype(self, name: str) -> int:
         return int(self.types[name].tensor_type.elem_type)
+
+
+def _free(stem: str, asked: Counter[str], taken: Container[str]) -> str:
+    """The stem, or the first with a number behind it that is free. `asked`: how often each stem was."""
+    while True:
+        count = asked[stem]
+        asked[stem] += 1
+        name = f"{stem}_{count}" if count else stem
+        if name not in taken:
+            return name
 
 
 def _hashable(attributes: dict[str, Any]) -> Key:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -32,28 +33,28 @@ from remat_cli.onnx_graph.walk import has_subgraph, subgraphs
 STATISTICS = 3  # outputs of a BatchNormalization that trains, from opset 14 on
 
 
+@dataclass(slots=True)
 class Tracer:
-    """Maps each name of the model to its value on the tape, and knows which values depend on a parameter."""
+    """Maps each name of the model to its value on the tape, and knows which values depend on a parameter.
 
-    def __init__(
-        self,
-        tape: Tape,
-        known: dict[str, Tensor],
-        active: set[str],
-        freeze_bn: bool,
-        autocast: Autocast | None = None,
-    ) -> None:
-        self.tape = tape
-        self.known = known
-        self.active = active
-        self.freeze_bn = freeze_bn
-        self.autocast = autocast
+    `sample_variance`: whether running variances are of samples, as PyTorch's are, or of populations. `statistics`: the
+    updated value of each running statistic. `lost`: the model's names of unknown values: results of refused nodes, and
+    what depends on them.
+    """
+
+    tape: Tape
+    known: dict[str, Tensor]
+    active: set[str]
+    freeze_bn: bool
+    autocast: Autocast | None = None
+    sequences: SequenceWriter = field(init=False)
+    sample_variance: bool = False
+    statistics: dict[str, Tensor] = field(default_factory=dict)
+    lost: set[str] = field(default_factory=set)
+    refusals: list[Refusal] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
         self.sequences = SequenceWriter(self)
-        self.sample_variance = False  # whether running variances are of samples, as PyTorch's are, or of populations
-        self.statistics: dict[str, Tensor] = {}  # running statistic -> its updated value
-        # the model's names of unknown values: results of refused nodes, and what depends on them
-        self.lost: set[str] = set()
-        self.refusals: list[Refusal] = []
 
     def trace(self, node: onnx.NodeProto, opset: int) -> None:
         """One node of the model."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from remat_cli.actions.shrinking.ways import PYTHON, TARGETS, TriedWay
+from remat_cli.actions.shrinking.ways import PYTHON, TARGETS
 from remat_cli.arguments import as_word
 from remat_cli.errors import Usage, meant
 from remat_cli.model.quantities import parse_share
@@ -31,11 +31,3 @@ class ShrinkQuestion:
     def check(self) -> None:
         if self.target not in TARGETS:
             raise Usage(f"there is no target '{as_word(self.target)}'; {meant(as_word(self.target), TARGETS)}")
-
-
-@dataclass(frozen=True, slots=True)
-class ShrinkListeners:
-    """`row` hears of each way as soon as it was tried, `doing` of what goes on."""
-
-    row: Callable[[TriedWay], object] = lambda _: None
-    doing: Callable[[str], object] = lambda _: None

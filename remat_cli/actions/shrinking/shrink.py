@@ -8,7 +8,7 @@ up, or a user who has had enough, leaves the ways that were tried by then.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 from remat_cli.actions.pieces_asked import AUTO, EXACT, OFF
 from remat_cli.actions.seeing import of_inputs
-from remat_cli.actions.shrinking.asked import MAX_SLOWER, ShrinkListeners, ShrinkQuestion
+from remat_cli.actions.shrinking.asked import MAX_SLOWER, ShrinkQuestion
 from remat_cli.actions.shrinking.metering import SLOW_NS, WayTrials
 from remat_cli.actions.shrinking.plans import (
     Free,
@@ -90,14 +90,16 @@ class Shrinking:
     far in their place: whoever ends `run` early can still call it.
 
     `first`: the model as it is, against which all else is held. `held`: the bytes that each plan needs beside inputs
-    and weights, by the name of the attempt; `runs`: how each way is run."""
+    and weights, by the name of the attempt; `runs`: how each way is run. `row` hears of each way as soon as it was
+    tried, `doing` of what goes on."""
 
     model: Path
     output: Path
     folder: Path
     asked: ShrinkQuestion
     clock: Clock
-    listeners: ShrinkListeners = field(default_factory=ShrinkListeners)
+    row: Callable[[TriedWay], object] = lambda _: None
+    doing: Callable[[str], object] = lambda _: None
     memory: Memory | None = None
     found: Shrunk = field(default_factory=Shrunk)
     trials: WayTrials = field(init=False)
@@ -107,20 +109,20 @@ class Shrinking:
 
     def run(self) -> None:
         self.found.slower, self.found.target = self.asked.slower, self.asked.target
-        self.listeners.doing("reading the model")
+        self.doing("reading the model")
         ready = prepare(self.model, self.asked, self.folder)
         self.found.seen = ready.seen
         graph = ready.graph
         if graph is not None:
             check_sizes(self.asked.also, graph)
         self.trials = WayTrials(ready.feeds, self.folder, partial(witness, self.model, graph, ready.feeds, self.folder))
-        self.listeners.doing("running the model as it is")
+        self.doing("running the model as it is")
         self.first = self._hear(self.trials.tried(AS_IT_IS, UserProgram(self.model, STOCK_SESSION), self._running))
         if not self.first.ran:
             if self.first.late:
                 return
             raise BadInput(f"onnxruntime cannot run {self.model}: {self.first.failed}")
-        self.listeners.doing("running it with arena and memory pattern off")
+        self.doing("running it with arena and memory pattern off")
         self._hear(self.trials.tried(LEAN, UserProgram(self.model, LEAN_SESSION), self._running))
         try:
             if graph is None:
@@ -181,12 +183,12 @@ class Shrinking:
             if choice is None or choice.best.way.name not in self.runs or self._is_over():
                 return
             way = choice.best.way
-            self.listeners.doing(f"running at {words_of(sizes)}")
+            self.doing(f"running at {words_of(sizes)}")
             there = replace(self.asked, feeds=None, dims={**graph.dims, **sizes})
             best = way, self.runs[way.name]
             for row in judged_at(self.model, there, sizes, best, self.folder / f"size{number}", self._running):
                 self.found.others.append(row)
-                self.listeners.row(row)
+                self.row(row)
             if why := wrong_at(row, sizes):
                 place = self.found.tried.index(choice.best)
                 self.found.tried[place] = replace(choice.best, failed=why)
@@ -226,14 +228,14 @@ class Shrinking:
     def _try(self, subject: Subject, attempt: _Attempt) -> TriedWay | None:
         """What was measured last: of the plan, and where that takes long, of the same with all weights held; nothing
         where there is none that whole ops do not do as well."""
-        self.listeners.doing(f"planning: {attempt.name}")
+        self.doing(f"planning: {attempt.name}")
         seconds = attempt.share * (self.clock.left() - self._seconds)
         clock = self.clock.share(attempt.share).within(seconds)
         plan = self._planned(subject, attempt, Limits(clock, seed=self.asked.seed))
         if plan is None:
             return None
         self.held[attempt.name] = plan.recorded.peak - plan.recorded.resident
-        self.listeners.doing(f"running: {attempt.name}")
+        self.doing(f"running: {attempt.name}")
         way = RunWay(attempt.name, opened(self.output, self.asked.target), written=True)
         place, whole = self.folder / attempt.place, Limits(self._running, seed=self.asked.seed)
         try:
@@ -246,7 +248,7 @@ class Shrinking:
         if not (made.lets_go and found.ran and self._takes_long(found)) or self._running.over():
             return found
         way = replace(way, name=f"{attempt.name}, weights held")
-        self.listeners.doing(f"running: {way.name}")
+        self.doing(f"running: {way.name}")
         return self._run(way, hold_weights(made, place.with_name(f"{place.name}-held")))
 
     def _run(self, way: RunWay, made: PlanFiles) -> TriedWay:
@@ -267,7 +269,7 @@ class Shrinking:
     def _hear(self, tried: TriedWay) -> TriedWay:
         self.found.tried.append(tried)
         self.found.stopped = self.found.stopped or tried.late
-        self.listeners.row(tried)
+        self.row(tried)
         return tried
 
 

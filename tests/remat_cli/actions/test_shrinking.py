@@ -15,7 +15,7 @@ import remat_cli as remat
 from remat_cli.actions.optimizing import fuse
 from remat_cli.actions.session_writing import write_parts
 from remat_cli.actions.shrinking import metering
-from remat_cli.actions.shrinking.asked import ShrinkListeners, ShrinkQuestion
+from remat_cli.actions.shrinking.asked import ShrinkQuestion
 from remat_cli.actions.shrinking.metering import WayTrials
 from remat_cli.actions.shrinking.plans import unmeasured
 from remat_cli.actions.shrinking.preparing import fused, prepare
@@ -59,7 +59,7 @@ def model(tmp_path: Path) -> Path:
 def shrinking(model: Path, folder: Path, clock: Clock, **asked: object) -> Shrinking:
     folder.mkdir(exist_ok=True)
     question = ShrinkQuestion(**asked)  # type: ignore[arg-type]
-    return Shrinking(model, model.with_name("m.small.onnx"), folder, question, clock, ShrinkListeners())
+    return Shrinking(model, model.with_name("m.small.onnx"), folder, question, clock)
 
 
 def test_a_process_is_metered_from_outside(model: Path, tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ def test_plans_by_work_are_the_same_whatever_the_time(tmp_path: Path) -> None:
 def test_whoever_has_had_enough_gets_what_there_is_and_nothing_half_written(model: Path, tmp_path: Path) -> None:
     stop: list[bool] = []
     work = shrinking(model, tmp_path / "made", Clock(300, stopped=lambda: bool(stop)))
-    work = replace(work, listeners=ShrinkListeners(row=lambda _: stop.append(True)))
+    work = replace(work, row=lambda _: stop.append(True))
     work.run()
     found = work.finish()
     assert found.stopped
