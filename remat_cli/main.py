@@ -10,6 +10,7 @@ import os
 import sys
 import traceback
 from contextlib import suppress
+from errno import ENOENT
 from importlib import import_module
 from typing import NoReturn
 
@@ -120,7 +121,8 @@ def main(begun: float | None = None) -> None:
     except MemoryError:
         _end("there is not enough memory for this", 3)
     except OSError as error:
-        lost = f"read or write {error.filename}" if error.filename else "write the answer"
+        nameless = "find the working directory" if error.errno == ENOENT else "write the answer"
+        lost = f"read or write {error.filename}" if error.filename else nameless
         _end(f"cannot {lost}: {error.strerror}", 3)
     except ImportError:  # whoever started us looks whether a file of the user's is in the way
         raise
@@ -133,14 +135,14 @@ def main(begun: float | None = None) -> None:
 
 def _tell(error: dict[str, object], line: str) -> None:
     """What went wrong: a line for people, and for who asked for JSON an object, where none was printed."""
-    click.echo(line, err=True)  # first: stdout may take nothing any more
-    if "--json" in sys.argv[1:] and not ANSWER.begun:
-        ANSWER.say(json.dumps({"error": error}))
+    with suppress(OSError):  # where nothing can be written any more
+        click.echo(line, err=True)  # first: stdout may take nothing any more
+        if "--json" in sys.argv[1:] and not ANSWER.begun:
+            ANSWER.say(json.dumps({"error": error}))
 
 
 def _end(said: str, code: int) -> NoReturn:
-    with suppress(OSError):  # where stdout takes nothing any more
-        _tell({"code": code, "kind": BadInput.kind, "says": said}, f"remat: {said}")
+    _tell({"code": code, "kind": BadInput.kind, "says": said}, f"remat: {said}")
     _hush()
     sys.exit(code)
 

@@ -23,12 +23,21 @@ UNUSABLE = 3  # the exit code of files that cannot be used
 
 
 def main() -> None:
+    _open_streams()
     try:
         interrupts.command(_run)
     except SystemExit as end:
         if not isinstance(end.code, int | None):
             raise
         _leave(end.code or 0)
+
+
+def _open_streams() -> None:
+    """Streams that are closed lead nowhere: else the next file that is opened takes the number of one, and what
+    libraries print goes into that file."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115  to the end of the process
 
 
 def _leave(code: int) -> None:
