@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import fx
 
+from remat_cli.torch.packed import pack
 from remat_cli.torch.private import GraphLowering, compile_fx, conditions
 from remat_cli.torch.reading import attribute, output_of, tensors_of
 from remat_cli.torch.workspaces import spelling
@@ -48,6 +49,11 @@ class Lowering:
     def __reduce__(self) -> Any:
         return type(None), ()
 
+    def write(self) -> Any:
+        """The code, whose functions are compiled together."""
+        pack(str(self.code[0].value))
+        return self.code
+
     def take(self, form: Form | None) -> GraphLowering | None:
         """The lowered graph, if that is what would be made of this form. It is taken once."""
         graph, self.graph = self.graph, None
@@ -55,7 +61,7 @@ class Lowering:
             return None
         made: Any = graph
         made.run = lambda *_: None
-        made.codegen = lambda: self.code
+        made.codegen = self.write
         return graph
 
 

@@ -27,10 +27,13 @@ from torch._functorch import config as of_functorch
 from torch._functorch._aot_autograd.graph_compile import collect_bw_donated_buffer_idxs
 from torch._guards import TracingContext
 from torch._higher_order_ops.scan import generic_scan as generic_scan
+from torch._inductor import codecache
 from torch._inductor import compile_fx as compile_fx
 from torch._inductor import config as of_inductor
 from torch._inductor import graph as lowering
 from torch._inductor import ir as ir
+from torch._inductor.codegen.cpp import CppScheduling as CppScheduling
+from torch._inductor.cpp_builder import CppBuilder as CppBuilder
 from torch._inductor.custom_graph_pass import CustomPartitionerFn as CustomPartitionerFn
 from torch._inductor.debug import DebugContext as DebugContext
 from torch._inductor.graph import GraphLowering as GraphLowering
@@ -58,6 +61,7 @@ _is_opaque: Callable[[Any], bool] | None = getattr(partitioners, "is_opaque_node
 inductor_config: Any = of_inductor
 ASYNC_COMPILE = "torch._inductor.async_compile.AsyncCompile"
 DONATED = "torch._inductor.graph.get_donated_idxs"
+cpp_functions: Any = codecache.CppPythonBindingsCodeCache
 
 # how ops are run: graphs that empty their arguments, no modes of others, bodies of higher-order ops
 BoxedCodeGen = graphs._BoxedCodeGen
