@@ -2,11 +2,10 @@
 
 Inductor also holds what no plan says: weights in layouts of its own, workspace, buffers kept for a later use, and what
 it makes at once because one kernel makes it. A look at the code of a plan shows where that is. From then on the model
-counts it as workspace of the ops that the kernel carries out, and the next plan is made with it. What the functions of
-an order are bound to hold is counted likewise before its code is looked at (`joined.py`). Where the code of a plan is
-over the budget, the next one aims below it by half as much. A plan is brought near to the order of the graph first
-(`alike.py`), unless its functions hold more for it. Where the model has no plan within the budget any
-more, the leanest by the model alone is looked at too: it is the same for all budgets.
+counts it as workspace of the ops that the kernel carries out, and the next plan is made with it. Where the code of a
+plan is over the budget, the next one aims below it by half as much. A plan is brought near to the order of the graph
+first (`alike.py`). Where the model has no plan within the budget any more, the leanest by the model alone is looked at
+too: it is the same for all budgets.
 
 Each plan whose code was looked at before counts as well, by the peak that it had then. The code of the plan that is
 used is looked at anew.
@@ -26,7 +25,6 @@ from remat_cli.torch.planning import PlannedOrder
 from remat_cli.torch.remembering import Order
 from remat_cli.torch.written import More, Written
 
-FORESEEN = 4  # searches for a plan whose kernels hold no more than is asked, before one is looked at
 TRIES = 5  # plans after the one without recomputation; each has its code looked at
 
 
@@ -59,9 +57,9 @@ class Aim:
     """How plans are made and judged.
 
     `search`: a plan within so many bytes, where ops hold so much more than the model says. `alike`: the same computes
-    in an order that gives equal layers equal functions, likewise. `judge`: an order as a plan, likewise. `foresee`:
-    what its functions are bound to hold, given what is known of code that was written. `look`: what the code holds, and
-    whether Inductor is to have that code as it is: all but the plan without recomputation may be the one that is used.
+    in an order that gives equal layers equal functions, likewise. `judge`: an order as a plan, likewise. `look`: what
+    the code holds, and whether Inductor is to have that code as it is: all but the plan without recomputation may be
+    the one that is used.
     `as_written`: the peak of the code of the step as the user wrote it, given that without recomputation. `allowed`:
     the budget, given the peak as written.
     """
@@ -69,7 +67,6 @@ class Aim:
     search: Callable[[int, More], PlannedOrder]
     alike: Callable[[Order, More], Order]
     judge: Callable[[Order, More], PlannedOrder]
-    foresee: Callable[[Order, Written], HeldByCode]
     build: Callable[[PlannedOrder], Split]
     look: Callable[[Split, bool], HeldByCode | None]
     as_written: Callable[[int], int]
@@ -107,9 +104,6 @@ class _Aiming:
             return None
         self.splits[found.order], self.written.peaks[found.order] = split, seen.peak
         known = self.way.judge(found.order, self.written.more)
-        self.written.apart.update(found.order[place] for place in seen.apart)
-        self.written.assembled.update(found.order[place] for place in seen.assembled)
-        learn_beside(self.written.beside, known, self.way.foresee(found.order, self.written), seen)
         learn(self.written.more, known, seen)
         return seen.peak
 
@@ -122,41 +116,22 @@ class _Aiming:
         for _ in range(TRIES if budget > self.written.failed else 0):
             if not self.best()[1].over:
                 return
-            found = self.search(budget + self.spare() - missed // 2)
+            found = self.search(budget + self.spare() - missed // 2, self.written.more)
             peak = None if found.order in self.tried else self.attempt(found)
             if peak is None or not found.fits:
                 return
             missed = max(0, peak - budget)
 
-    def search(self, limit: int) -> PlannedOrder:
-        """A plan within so many bytes, with all that its kernels are bound to hold as far as such a one is found."""
-        more = dict(self.written.more)
-        found = self.settled(limit, more)
-        for _ in range(FORESEEN):
-            seen = self.way.foresee(found.order, self.written)
-            if seen.peak <= limit or not found.fits:
-                break
-            learn(more, self.way.judge(found.order, more), seen)
-            other = self.settled(limit, more)
-            if not other.fits:
-                break
-            found = other
-        return found
-
-    def settled(self, limit: int, more: More) -> PlannedOrder:
-        """A plan within so many bytes, in the order of the graph as far as its functions hold no more than is asked or
-        than they would."""
+    def search(self, limit: int, more: More) -> PlannedOrder:
+        """A plan within so many bytes, in the order of the graph as far as its peak allows."""
         found = self.way.search(limit, more)
         order = self.way.alike(found.order, more)
-        held = [self.way.foresee(each, self.written).peak for each in (order, found.order)]
-        if held[0] > max(limit, held[1]):
-            return found
         return replace(found, order=order, outcome=self.way.judge(order, more).outcome)
 
     def go_lean(self) -> None:
         """Consider the leanest plan by the model, which is the same for all budgets."""
         if self.written.failed == 0:
-            self.attempt(self.settled(0, {}))
+            self.attempt(self.search(0, {}))
         if self.best()[1].over:
             self.written.failed = max(self.written.failed, self.without.budget)
 
@@ -179,7 +154,6 @@ class _Aiming:
             return True
         self.written.peaks = {order: peak for order, peak in self.written.peaks.items() if order in self.splits}
         self.written.more.clear()
-        self.written.beside.clear()
         self.written.failed = 0
         return False
 
@@ -192,20 +166,6 @@ def learn(more: More, found: PlannedOrder, seen: HeldByCode) -> None:
         over = held - max(memory[place] for place in places)
         if over > 0:
             more.update({op: more.get(op, 0) + over for op in ops})
-
-
-def learn_beside(beside: More, found: PlannedOrder, foreseen: HeldByCode, seen: HeldByCode) -> None:
-    """Count what a function holds for itself alone: beyond all that was foreseen, and not while those before and after
-    it run as well."""
-    shared = {place: held for held, run in foreseen.kernels for place in run}
-    memory = found.outcome.memory
-    over = [held - max(shared.get(place, memory[place]) for place in places) for held, places in seen.kernels]
-    around = zip([0, *over[:-1]], [*over[1:], 0], strict=True)
-    for more, near, (_, places) in zip(over, around, seen.kernels, strict=True):
-        own = more - max(0, min(near))
-        if own > 0 and shared.keys() >= set(places):
-            ops = {found.order[place] for place in places}
-            beside.update({op: beside.get(op, 0) + own for op in ops})
 
 
 def aim(way: Aim, whole: PlannedOrder, written: Written) -> Aimed | None:

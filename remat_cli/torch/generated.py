@@ -23,7 +23,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from remat_cli.torch.bodies import without_data
 from remat_cli.torch.building import PLACE, Split
-from remat_cli.torch.handed import Form, Lowering, form_of, hand
+from remat_cli.torch.handed import Form, Lowering, form_of, hand, write
 from remat_cli.torch.joint import copy_of
 from remat_cli.torch.metering import Meter
 from remat_cli.torch.private import (
@@ -53,39 +53,28 @@ NO_KERNEL = re.compile(r"= (empty_strided|reinterpret_tensor)|^\s*(assert|#)")
 class HeldByCode:
     """What a plan's code holds. `kernels`: the bytes while each kernel runs, and the computes of the plan that it
     carries out, as far as they are known; what is given to the code and written over counts twice, as in another plan
-    it may have another use to come. `apart`: the computes that no function of C++ carries out with others.
-    `assembled`: those that nothing carries out, for what they read is made inside of their result."""
+    it may have another use to come."""
 
     peak: int
     kernels: tuple[tuple[int, tuple[int, ...]], ...] = ()
-    apart: frozenset[int] = frozenset()
-    assembled: frozenset[int] = frozenset()
 
 
 class _Written(Exception):
     """Inductor has written its code, which is kept here; it goes no further. `places`: which compute of the plan makes
-    a buffer. `apart`: those that are no kernels of C++. `assembled`: those that are none at all. `lowering`: what the
-    code was written of."""
+    a buffer. `lowering`: what the code was written of."""
 
     def __init__(self, graph: GraphLowering, form: Form | None) -> None:
         self.name = NAMES[bool(graph.is_backward)]
-        code = graph.codegen()
+        code = write(graph)
         self.source = str(code[0].value)
         self.lowering = None if form is None else Lowering(form, graph, code)
         self.strides = [_strides(graph, output) for output in graph.graph_outputs or []]
         self.places: dict[str, int] = {}
-        self.apart: set[int] = set()
-        self.assembled: set[int] = set()
         for name, buffer in graph.name_to_buffer.items():
             origin = buffer.get_origin_node()
             place = None if origin is None else origin.meta.get(PLACE)
             if place is not None:
                 self.places[name] = place
-                on_cpu = graph.device_type == "cpu"
-                if on_cpu and isinstance(buffer, ir.NopKernel):
-                    self.assembled.add(place)
-                elif not on_cpu or not isinstance(buffer, ir.ComputedBuffer):
-                    self.apart.add(place)
                 if isinstance(buffer, ir.MultiOutput):  # the op itself has none: it makes several
                     self.places[buffer.input_name(0)] = place
 
@@ -155,7 +144,7 @@ def _line() -> tuple[str, int] | None:
 
 def look(split: Split, held: Sequence[bool], ready: bool = False) -> HeldByCode:
     """What the code of a step holds. `held`: for each forward output, whether the caller goes on holding it. `ready`:
-    the code is written as it would be compiled, and handed to Inductor for that."""
+    the code is written as it would be compiled, and handed to Inductor for that. Otherwise Inductor writes it anew."""
     names = [output.name if isinstance(output, fx.Node) else "" for output in _outputs(split[0])]
     given = [node.meta["val"] for node in split[0].graph.find_nodes(op="placeholder")]
     forward = _write(split[0], given, [place for place, own in enumerate(held) if own], False, ready)
@@ -181,11 +170,9 @@ def look(split: Split, held: Sequence[bool], ready: bool = False) -> HeldByCode:
         gradients = _program(backward, watch)(arguments)
         del kept, gradients, resident
     for module, written in zip(split, (forward, backward), strict=True):
-        if ready and written.lowering is not None:
-            hand(module, written.lowering)
+        hand(module, written.lowering)
     kernels = [kernel for written in (forward, backward) for kernel in watch.kernels(written)]
-    apart, assembled = forward.apart | backward.apart, forward.assembled | backward.assembled
-    return HeldByCode(watch.peak, tuple(kernels), frozenset(apart), frozenset(assembled - apart))
+    return HeldByCode(watch.peak, tuple(kernels))
 
 
 def _write(module: fx.GraphModule, inputs: Sequence[Any], visible: list[int], late: bool, ready: bool) -> _Written:

@@ -1,7 +1,9 @@
 """What was lowered for a look at a plan's code, handed to Inductor where it compiles that graph: each is lowered once.
 
 Invariant: a lowering is handed only to a graph of the same calls and constants, on arguments of the same form, under
-the same settings. Any other is lowered as if there were none.
+the same settings. Any other is lowered anew. Either way the code is written as for the look: on a CPU Inductor has one
+function of C++ carry out all kernels that follow each other, which then holds what each of them makes. Here each kernel
+has a function of its own, and holds what the plan says.
 """
 
 from __future__ import annotations
@@ -9,16 +11,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from unittest import mock
 
 import torch
 from torch import fx
 
 from remat_cli.torch.packed import pack
-from remat_cli.torch.private import GraphLowering, compile_fx, conditions
+from remat_cli.torch.private import CppScheduling, GraphLowering, compile_fx, conditions
 from remat_cli.torch.reading import attribute, output_of, tensors_of
 from remat_cli.torch.workspaces import spelling
 
-HANDED = "remat_lowered"  # in the meta of a graph's output
+HANDED = "remat_lowered"  # in the meta of a graph's output, of all graphs whose code was looked at
 NO_FORM = {"example_inputs", "shape_env", "graph_id"}  # of what Inductor is given with a graph
 
 
@@ -49,11 +52,6 @@ class Lowering:
     def __reduce__(self) -> Any:
         return type(None), ()
 
-    def write(self) -> Any:
-        """The code, whose functions are compiled together."""
-        pack(str(self.code[0].value))
-        return self.code
-
     def take(self, form: Form | None) -> GraphLowering | None:
         """The lowered graph, if that is what would be made of this form. It is taken once."""
         graph, self.graph = self.graph, None
@@ -61,21 +59,42 @@ class Lowering:
             return None
         made: Any = graph
         made.run = lambda *_: None
-        made.codegen = self.write
+        made.codegen = lambda: _packed(self.code)
         return graph
 
 
-def hand(module: fx.GraphModule, lowering: Lowering) -> None:
-    """Have Inductor take the lowering when it compiles the module."""
+def write(graph: GraphLowering) -> Any:
+    """The code of a lowered graph, each of whose kernels has a function."""
+    with mock.patch.object(CppScheduling, "MAX_FUSED_KERNEL_ARGS_NUM", 0):  # a function that has more is ended
+        return graph.codegen()
+
+
+def hand(module: fx.GraphModule, lowering: Lowering | None) -> None:
+    """Have Inductor take the lowering when it compiles the module, or lower it anew and write it in the same way."""
     compile_fx.GraphLowering = _lower
     output_of(module).meta[HANDED] = lowering
 
 
 def _lower(module: fx.GraphModule, *more: Any, **given: Any) -> GraphLowering:
     """The graph, lowered or ready to be."""
-    handed: Lowering | None = output_of(module).meta.pop(HANDED, None)
+    about = output_of(module).meta
+    if HANDED not in about:
+        return GraphLowering(module, *more, **given)
+    handed: Lowering | None = about[HANDED]
+    about[HANDED] = None
     found = handed and handed.take(form_of(module, given))
-    return found or GraphLowering(module, *more, **given)
+    return found or _Anew(module, *more, **given)
+
+
+class _Anew(GraphLowering):
+    def codegen(self) -> Any:
+        return _packed(write(super()))
+
+
+def _packed(code: Any) -> Any:
+    """The code, whose functions are compiled together."""
+    pack(str(code[0].value))
+    return code
 
 
 def form_of(module: fx.GraphModule, given: dict[str, Any]) -> Form | None:

@@ -29,7 +29,6 @@ from remat_cli.torch.checkpoints import KEEP, LIFT, asked, obey
 from remat_cli.torch.estimates import estimates
 from remat_cli.torch.fusing import copies_of_weights, fuse, fused_prices
 from remat_cli.torch.generated import HeldByCode
-from remat_cli.torch.joined import joined
 from remat_cli.torch.lowering import Lowered, Pricing, lower
 from remat_cli.torch.measuring import MeasuredPrices, measured
 from remat_cli.torch.planning import PlannedOrder, find_together, judge
@@ -39,7 +38,7 @@ from remat_cli.torch.reading import NotUnderstood, is_collective
 from remat_cli.torch.remembering import Order, key, time_of
 from remat_cli.torch.seeds import seeds
 from remat_cli.torch.sharing import GraphRoom, furnish
-from remat_cli.torch.written import More, Written, recall_written, remember_written
+from remat_cli.torch.written import More, recall_written, remember_written
 from remat_cli.units import show_bytes
 from solvers.clock import Clock, limited
 from solvers.problem import Problem
@@ -175,15 +174,10 @@ class Partitioner:
             seen = see(build(kept, order), held, False) if kept else None
             return seen.peak if seen else whole
 
-        def foresee(order: Order, known: Written) -> HeldByCode:
-            apart = {*known.apart, lowered.boundary} if known.apart else set[int]()
-            return joined(holding(problem, known.beside), order, apart, known.assembled)
-
         way = Aim(
             search=lambda limit, more: search(limit, holding(problem, more)),
             alike=lambda order, more: alike(holding(problem, more), order),
             judge=lambda order, more: judge(holding(problem, more), order, 0),
-            foresee=foresee,
             build=lambda found: build(lowered, found.order),
             look=lambda split, ready: see(split, held, ready),
             as_written=as_written,

@@ -6,7 +6,6 @@ same problem, so the code of a plan that is used is written anew.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,16 +22,12 @@ MOST = 24  # plans kept of a graph
 
 @dataclass(slots=True)
 class Written:
-    """`peaks`: the peak of each plan's code. `more`: what ops hold beyond the model. `apart`: the ops that no function
-    of C++ carries out with others. `assembled`: those that nothing carries out. `beside`: what the functions of the
-    others hold beside their results. `failed`: the largest budget to which no plan was found to keep."""
+    """`peaks`: the peak of each plan's code. `more`: what ops hold beyond the model. `failed`: the largest budget to
+    which no plan was found to keep."""
 
     peaks: dict[Order, int] = field(default_factory=dict)
     more: More = field(default_factory=dict)
     failed: int = 0
-    apart: set[int] = field(default_factory=set)
-    beside: More = field(default_factory=dict)
-    assembled: set[int] = field(default_factory=set)
 
 
 WRITTEN: dict[str, Written] = {}  # of this process
@@ -49,10 +44,9 @@ def recall_written(problem: Problem) -> Written:
         found: dict[str, Any] = Store(folder()).get(place) or {}
         pairs = [(legal(problem, order), int(peak)) for order, peak in found.get("peaks", ())]
         peaks = {order: peak for order, peak in pairs if order is not None}
-        more, beside = (_bytes_of(found.get(name, ())) for name in ("more", "beside"))
+        more = {int(op): int(held) for op, held in found.get("more", ())}
         failed = int(found.get("failed", 0)) if peaks else 0
-        apart, assembled = ({int(op) for op in found.get(name, ())} for name in ("apart", "assembled"))
-        WRITTEN[place] = Written(peaks, more, failed, apart, beside, assembled)
+        WRITTEN[place] = Written(peaks, more, failed)
     return WRITTEN[place]
 
 
@@ -62,12 +56,5 @@ def remember_written(problem: Problem, known: Written) -> None:
         "peaks": [[list(order), peak] for order, peak in leanest],
         "more": list(known.more.items()),
         "failed": known.failed,
-        "apart": sorted(known.apart),
-        "assembled": sorted(known.assembled),
-        "beside": list(known.beside.items()),
     }
     Store(folder()).keep(place_of(problem), {"method": "torch", "budget": None}, entry)
-
-
-def _bytes_of(pairs: Iterable[Sequence[Any]]) -> More:
-    return {int(op): int(held) for op, held in pairs}

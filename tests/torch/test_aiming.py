@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from remat_cli.torch.aiming import TRIES, Aim, Aimed, aim, learn, learn_beside
+from remat_cli.torch.aiming import TRIES, Aim, Aimed, aim, learn
 from remat_cli.torch.generated import HeldByCode
 from remat_cli.torch.planning import PlannedOrder
 from remat_cli.torch.written import More, Written
@@ -34,9 +34,8 @@ def searched(limit: int, more: More) -> PlannedOrder:
 
 
 def aimed(
-    budget: int, told: Callable[[int], int | None], written: Written | None = None, foreseen: int = 0
+    budget: int, told: Callable[[int], int | None], written: Written | None = None
 ) -> tuple[Aimed | None, list[PlannedOrder]]:
-    """`foreseen`: what the functions of each order hold beyond the model, as far as the order says it."""
     now: list[PlannedOrder] = []
 
     def build(found: PlannedOrder):  # type: ignore[no-untyped-def]
@@ -51,7 +50,6 @@ def aimed(
         search=searched,
         alike=lambda order, _: order,
         judge=lambda order, more: judged(order[1], more),
-        foresee=lambda order, _: HeldByCode(order[1] + foreseen, ((order[1] + foreseen, (0,)),)),
         build=build,
         look=look,
         as_written=lambda whole: whole,
@@ -66,13 +64,6 @@ def test_code_that_holds_a_constant_more_is_met_at_once(more: int) -> None:
     assert found is not None
     assert found.told.peak == found.told.budget
     assert len(tried) == 2
-
-
-def test_what_an_order_says_of_its_functions_is_counted_before_any_look() -> None:
-    found, tried = aimed(900, lambda peak: peak + (100 if peak < WHOLE else 0), foreseen=100)
-    assert found is not None
-    assert found.told.peak == 900
-    assert [plan.order[1] for plan in tried] == [WHOLE, 800]
 
 
 def test_a_model_that_says_too_much_without_recomputation_means_nothing_for_other_plans() -> None:
@@ -174,13 +165,3 @@ def test_no_plan_tried_is_better() -> None:
         else:
             assert found.told.peak == min(table[plan.order[1]] for plan in tried)
     assert kept > 100
-
-
-def test_what_a_function_holds_for_itself_is_told_from_what_is_held_throughout() -> None:
-    """Five bytes are held throughout, and the function of two ops holds four for itself."""
-    memory = (10, 20, 30, 20)
-    found = PlannedOrder((7, 5, 6, 4), Outcome(4, 30, 0, (), memory), judged(0, {}).before, 30, Status.FEASIBLE)
-    seen = HeldByCode(39, ((15, (0,)), (39, (1, 2)), (25, (3,))))
-    beside = {6: 1}
-    learn_beside(beside, found, HeldByCode(30, ((30, (1, 2)),)), seen)
-    assert beside == {5: 4, 6: 5}

@@ -122,6 +122,34 @@ def test_what_the_backward_pass_writes_over_is_held_once_in_this_plan_alone(monk
     assert max(held for held, _ in seen[0].kernels) == pytest.approx(seen[0].peak + logits, abs=0.1 * logits)
 
 
+class Chain(nn.Module):
+    """Each result is read by the next op alone, and what makes it runs in a kernel that reads all of the one before."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(256))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = x * self.scale
+        for place in range(6):
+            x = x.T.contiguous().roll(place + 1, 0) + x
+        return x.square().sum()
+
+
+@pytest.mark.usefixtures("written")
+def test_a_kernel_holds_what_it_makes_and_not_what_its_neighbours_make() -> None:
+    module, given = Chain(), torch.randn(256, 256)
+    held = {}
+    for name, options in ("stock", {"allow_buffer_reuse": False}), ("own", inductor_options("100%")):
+        torch._dynamo.reset()
+        with config.patch({**options, "force_disable_caches": True}):
+            run = torch.compile(module, dynamic=False)
+            run(given).backward()
+        held[name] = allocated(lambda run=run: run(given).backward())
+    assert held["stock"] > 3.9 * given.nbytes
+    assert held["own"] < 2.1 * given.nbytes
+
+
 def graph_of(constant: float = 1.0, plus: int = 1, length: int = 4) -> fx.GraphModule:
     root = nn.Module()
     root.register_buffer("held", torch.full((4,), constant))
