@@ -291,23 +291,37 @@ def test_what_is_gone_does_not_stop_a_look_at_what_is_there() -> None:
     assert not [one for one in living(torch.optim.Optimizer) if one is proxy]
 
 
+DDP = {
+    "DDP around": {},
+    "DDP, a static graph": {"static_graph": True, "gradient_as_bucket_view": True},
+    "DDP, a weight that nobody uses": {"find_unused_parameters": True},
+}
+BLOCKS = {"FSDP2 of blocks": True, "FSDP2 of blocks, kept": False, "FSDP2 of blocks, in pairs": 2}
+
+
+def trained(way: str) -> nn.Module:
+    module = network()
+    if "nobody" in way:
+        module.register_parameter("unused", nn.Parameter(torch.ones(3)))
+    return module
+
+
 def rank(number: int, world: int, way: str, place: str) -> None:
     """One process: three steps, and what it found in a file."""
     torch.set_num_threads(1)
     store = distributed.FileStore(f"{place}/store", world)
     distributed.init_process_group("gloo", store=store, rank=number, world_size=world)
-    module, asked = network(), remat_torch.backend("60%", time_limit=1)  # by the clock: searches would differ
+    module, asked = trained(way), remat_torch.backend("60%", time_limit=1)  # by the clock: searches would differ
     torch.manual_seed(1)
     x = torch.randn(world, 64, 32)[number]
     run: Any = module
-    if way.startswith("DDP"):
-        given = {"static_graph": True, "gradient_as_bucket_view": True} if way == "DDP, a static graph" else {}
-        run = nn.parallel.DistributedDataParallel(torch.compile(module, backend=asked, dynamic=False), **given)
+    if way in DDP:
+        run = nn.parallel.DistributedDataParallel(torch.compile(module, backend=asked, dynamic=False), **DDP[way])
     else:
-        if way == "FSDP2 of blocks":
+        if way in BLOCKS:
             for block in module:
                 block.compile(backend=asked, dynamic=False)
-                distributed.fsdp.fully_shard(block)
+                distributed.fsdp.fully_shard(block, reshard_after_forward=BLOCKS[way])
         else:
             run = torch.compile(module, backend=asked, dynamic=False)
         distributed.fsdp.fully_shard(module)
@@ -323,11 +337,11 @@ def rank(number: int, world: int, way: str, place: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("world", [2, 4])
-@pytest.mark.parametrize("way", ["DDP around", "DDP, a static graph", "FSDP2 of blocks", "FSDP2"])
+@pytest.mark.parametrize("way", [*DDP, *BLOCKS, "FSDP2"])
 def test_ranks_have_one_plan_and_the_gradients_of_a_single_process(way: str, world: int, tmp_path: Path) -> None:
     multiprocessing.spawn(rank, (world, way, str(tmp_path)), nprocs=world)
     found = [torch.load(tmp_path / str(number), weights_only=False) for number in range(world)]
-    module = network()
+    module = trained(way)
     torch.manual_seed(1)
     sum(module(x) / world for x in torch.randn(world, 64, 32)).backward()  # type: ignore[union-attr]
     for gradients, orders in found:
