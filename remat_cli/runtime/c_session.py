@@ -15,7 +15,7 @@ from profiles.strict import strict_options
 from remat_cli.errors import BadInput
 from remat_cli.runtime.in_place import in_place
 from remat_cli.runtime.placed import MISSING, Missed, library
-from remat_cli.runtime.session import SILENT_LEVEL, refusals_in_words
+from remat_cli.runtime.session import FATAL_LEVEL, SILENT_LEVEL, refusals_in_words
 from solvers.placement.largest import Placement
 
 CPP = """\
@@ -58,6 +58,7 @@ def learned_places(
     from remat_cli.runtime.planned import PlannedSession
 
     options = c_options() if for_c else strict_options()
+    options.log_severity_level = FATAL_LEVEL
     options.intra_op_num_threads = threads
     with refusals_in_words():
         session = PlannedSession(str(model), None, "cpu", options)
@@ -65,7 +66,8 @@ def learned_places(
     before = session.missed_in_all
     for _ in range(RUNS):
         before = session.missed_in_all
-        run(None, dict(feeds))
+        with refusals_in_words("run the model"):
+            run(None, dict(feeds))
     after = session.missed_in_all
     placement = session.placement or Placement(0, 0, ())
     return placement, Missed(after.requests - before.requests, after.bytes - before.bytes)

@@ -26,14 +26,15 @@ from remat_cli.runtime.table import PlacesTable
 from solvers.placement.largest import Placement
 
 CODE = re.compile(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ")  # what the runtime's errors begin with
+FATAL_LEVEL = 4  # of the runtime's levels: what goes wrong is raised, and not printed besides
 SILENT_LEVEL = 3  # of the runtime's levels: only errors are printed
 # of optimization; all of it is what a session with default options does
 LEVELS = {"disabled": "DISABLE_ALL", "basic": "ENABLE_BASIC", "extended": "ENABLE_EXTENDED", "all": "ENABLE_ALL"}
 
 
 @contextmanager
-def refusals_in_words() -> Iterator[None]:
-    """What the runtime says where it cannot make a session, as an error of ours: it lacks a kernel, or a device."""
+def refusals_in_words(doing: str = "make a session of the model") -> Iterator[None]:
+    """What the runtime says where it cannot do that, as an error of ours: it lacks a kernel, or a device."""
     try:
         yield
     except NoCuda as error:
@@ -42,7 +43,7 @@ def refusals_in_words() -> Iterator[None]:
         if not type(error).__module__.startswith("onnxruntime."):
             raise
         words = CODE.sub("", " ".join(str(error).split()))
-        raise BadInput(f"onnxruntime cannot make a session of the model: {words}") from error
+        raise BadInput(f"onnxruntime cannot {doing}: {words}") from error
 
 
 def options_of(kind: Session, level: str = "all") -> Any:

@@ -99,6 +99,18 @@ def unknown_op(folder: Path, data: Path, remat: Command) -> None:
     onnx.save(onnx.helper.make_model(graph), folder / "m.onnx")
 
 
+def out_of_bounds(folder: Path, data: Path, remat: Command) -> None:
+    values = [
+        onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [4 - 3 * (name == "y")]) for name in "xy"
+    ]
+    beyond = onnx.helper.make_tensor("beyond", onnx.TensorProto.INT64, [1], [100])
+    node = onnx.helper.make_node("Gather", ["x", "beyond"], ["y"], name="gather")
+    graph = onnx.helper.make_graph([node], "g", values[:1], values[1:], [beyond])
+    onnx.save(
+        onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=9), folder / "m.onnx"
+    )
+
+
 def linked(folder: Path, data: Path, remat: Command) -> None:
     (folder / "m.onnx").symlink_to("gone.onnx")
 
@@ -215,6 +227,12 @@ ROWS: dict[str, tuple[Given, tuple[object, ...], int, str]] = {
         ("places", "m.onnx"),
         3,
         "onnxruntime cannot make a session of the model",
+    ),
+    "places of a model that does not run": (
+        out_of_bounds,
+        ("places", "m.onnx"),
+        3,
+        "onnxruntime cannot run the model: Non-zero status code returned while running Gather node",
     ),
     "feeding a model": (planned, ("verify", "m.plan.json", "--model", "n.onnx", "--feeds", "m.onnx"), 3, "numpy.savez"),
 }
