@@ -140,6 +140,8 @@ def parse_age(text: str) -> float:
     number, unit = _split(text)
     if unit in DAYS:
         return float(number * DAYS[unit] * 86400)
+    if unit not in SECONDS:
+        raise ValueError(f"'{text}' is no age: write 30d, 2w or 12h")
     return parse_seconds(text)
 
 

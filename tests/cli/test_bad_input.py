@@ -132,6 +132,7 @@ ROWS: dict[str, tuple[Given, tuple[object, ...], int, str]] = {
     "no budget": (model, ("solve", "m.onnx"), 2, "--budget"),
     "not a size": (model, ("solve", "m.onnx", "--budget", "lots"), 2, "is not a"),
     "not a time": (model, (*SOLVE[:4], "--time-limit", "soon"), 2, "is not a"),
+    "not an age": (nothing, ("cache", "prune", "--older", "soon"), 2, "write 30d, 2w or 12h"),
     "not a dimension": (model, (*SOLVE, "--dim", "batch"), 2, "--dim batch=32"),
     "foreign option": (model, (*SOLVE, "--method", "checkpoint-all", "--slots", 3), 2, "--slots"),
     "nothing to solve": (nothing, ("solve", "--budget", "1GB"), 2, "remat profile"),
