@@ -152,8 +152,15 @@ def at_the_end_of_backward(call: Callable[[], None]) -> None:
     torch.autograd.Variable._execution_engine.queue_callback(call)
 
 
+# whether what autograd saved can be seen without a hook of the user's being run
+SHOWS_SAVED = hasattr(torch._C._autograd.SavedTensor, "data")
+
+
 def saved_by(node: Any) -> list[Any]:
-    """What a node of an autograd graph saved, as it is kept: what a hook made of it, where there is one."""
+    """What a node of an autograd graph saved, as it is kept: what a hook made of it, where there is one; nothing with
+    versions that do not show it."""
+    if not SHOWS_SAVED:
+        return []
     kept = [getattr(node, name) for name in dir(node) if name.startswith("_raw_saved_")]
     each = [one for group in kept for one in (group if isinstance(group, (tuple, list)) else [group])]
     return [one.data for one in each]
