@@ -23,7 +23,13 @@ NO_ROOF, NO_PEAK = 1 << 60, -1
 TEMPERATURES = (0.15, 0.5, 0.05, 1.5)  # times the mean cost of an op; every other one is cooler
 PRICES = (30.0, 3.0, 300.0)  # of a byte over the budget, where 1 is the cost of making an average byte
 _DEAREST_FACTOR = 10_000  # the highest price, relative to that at the beginning
+_PER_NODE, _FEWEST, _MOST = 400, 2_000, 200_000  # moves of a usual go
 _SEED_FACTOR = 1_000_003  # a factor that keeps the seeds of two goes far apart
+
+
+def usual_moves(nodes: int) -> int:
+    """Of one go on a problem of so many nodes."""
+    return min(max(_PER_NODE * nodes, _FEWEST), _MOST)
 
 
 class WentTo(NamedTuple):

@@ -8,17 +8,17 @@ results are taken in order.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from solvers.annealing.local import PRICES, TEMPERATURES, LocalSearch, WentTo
+from solvers.methods.auto.gains import Gains
 from solvers.methods.auto.operator import Operator
 from solvers.methods.auto.origins import Afresh
 from solvers.methods.auto.pool import Contender
 from solvers.methods.auto.question import SearchQuestion
 
-_WIDTH = 4  # goes of a lot, whatever the number of processors
-_EXPLOIT = 2
+_WIDTH = 4  # goes of a lot, whatever the number of processors; half of them by the most promising settings
 _SEEDS = 7919  # a prime, to keep the seeds of goes apart
 _BEST, _OTHERS = 0, 1  # where goes begin
 _RIVALS = 3  # of the best order: of more each would have too few goes to come near it
@@ -29,21 +29,14 @@ _PART = 1 / 2  # of the work so far: no lot takes more
 
 @dataclass(slots=True)
 class Setting:
-    """One value of a parameter, with what it has gained and spent, fading."""
+    """One value of a parameter."""
 
     value: float
-    gained: float = 0.0
-    spent: float = 1.0
-
-    def learn(self, gained: float, spent: float) -> None:
-        self.gained, self.spent = 0.8 * self.gained + gained, 0.8 * self.spent + spent
-
-    def rate(self) -> float:
-        return self.gained / self.spent
+    gains: Gains = field(default_factory=Gains)
 
 
 def promising(settings: Sequence[Setting]) -> Setting:
-    return max(settings, key=Setting.rate)
+    return max(settings, key=lambda setting: setting.gains.rate)
 
 
 class Annealing(Operator):
@@ -94,7 +87,7 @@ class Annealing(Operator):
             found = self.pool.offer(order, self.name, None if begin is None else begin.origin)
             gained = 0.0 if found is None else self.asked.gain(before, found.worth)
             for setting in settings[begin is None :]:
-                setting.learn(gained, length)
+                setting.gains.learn(gained, length)
         work = self._work(length)
         self.asked.limits.clock.spend(moves=work)
         if self.pool.worth == before and length == self.length:
@@ -117,7 +110,7 @@ class Annealing(Operator):
     def _setting(self, turn: int) -> tuple[Setting, Setting, Setting]:
         """The most promising in half of the goes, and every one in turn: start, temperature and price."""
         parameters = self.starts, self.temperatures, self.prices
-        if turn < _EXPLOIT:
+        if turn < _WIDTH // 2:
             start, temperature, price = map(promising, parameters)
         else:
             start, temperature, price = (settings[(self.goes + turn) % len(settings)] for settings in parameters)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from solvers.annealing.local import LocalSearch
+from solvers.annealing.local import LocalSearch, usual_moves
 from solvers.clock import STATE_MOVES, Clock, Work
 from solvers.methods.exact.low_walks import lowest
 from solvers.orders.best import Best
@@ -23,7 +23,7 @@ from solvers.problem import Limits, Problem
 WALKING_MOVES = 1_000_000
 WALKING_RULES, LEVELS = 2, 8  # of walks that are offered to an allocator
 DIGGING_STATES = 80_000
-CHEAPENING_GOES, CHEAPENING_MOVES = 8, (400, 100_000)  # moves of a go for each op, and in all
+CHEAPENING_GOES = 8
 
 
 def list_walked(problem: Problem, limits: Limits) -> list[tuple[int, ...]]:
@@ -68,7 +68,7 @@ def list_lean(problem: Problem, limits: Limits, order: Sequence[int]) -> list[tu
     lean = best.weigh(order)
     assert lean is not None
     cheaper, local = kept(lean, best, limits.clock), LocalSearch(problem, lean.peak, limits.seed)
-    moves = min(CHEAPENING_MOVES[0] * len(problem.nodes), CHEAPENING_MOVES[1])
+    moves = usual_moves(len(problem.nodes))
     for number in range(CHEAPENING_GOES):
         found = best.weigh(local.go(cheaper.order, number, moves, limits.clock).order)
         if found is not None and found.peak <= lean.peak and found.cost < cheaper.cost:

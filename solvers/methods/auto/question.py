@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
+from solvers.annealing.local import usual_moves
 from solvers.methods.auto.pool import OrderPool
 from solvers.orders.best import Best
 from solvers.orders.bounds import PeakBound, cost_bound, peak_bound
@@ -12,8 +13,6 @@ from solvers.problem import Limits, Problem
 from solvers.side_by_side import SearchThreads
 from solvers.stopping import Standing, usual
 from solvers.updates import following_readers
-
-_MOVES, _PER_NODE = (2_000, 200_000), 400  # of a usual go
 
 
 class State(NamedTuple):
@@ -45,7 +44,7 @@ class SearchQuestion:
         self.least = peak_bound(problem)
         self.no_plan = False
         self.given = tuple(range(len(problem.nodes)))
-        self.moves = min(max(_PER_NODE * len(self.given), _MOVES[0]), _MOVES[1])
+        self.moves = usual_moves(len(self.given))
         self.walked: list[tuple[int, ...]] = []
 
     @property

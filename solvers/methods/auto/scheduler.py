@@ -15,11 +15,11 @@ from functools import partial
 
 from solvers.clock import Work
 from solvers.methods.auto.annealing import Annealing
+from solvers.methods.auto.gains import Gains
 from solvers.methods.auto.operator import Offer, Operator
 from solvers.methods.auto.question import SearchQuestion
 
 _LOOK_SECONDS = 0.01  # between two looks at what a step has done, which decide nothing
-_FADING = 0.7  # of what an operator gained and spent before, at each of its steps: what is new tells most
 
 
 class Account:
@@ -28,7 +28,7 @@ class Account:
     def __init__(self, operator: Operator) -> None:
         self.operator = operator
         self.served = 0.0  # work by its share, as in fair queueing
-        self.gained, self.spent = 0.0, 1.0  # fading
+        self.gains = Gains()
         self.waiting = False
 
     def is_ready(self, now: float) -> bool:
@@ -37,12 +37,6 @@ class Account:
         if self.waiting and not before:
             self.served = max(self.served, now)
         return self.waiting
-
-    def learn(self, gained: float, spent: float) -> None:
-        self.gained, self.spent = _FADING * self.gained + gained, _FADING * self.spent + spent
-
-    def rate(self) -> float:
-        return self.gained / self.spent
 
 
 class Scheduler:
@@ -59,7 +53,7 @@ class Scheduler:
         ready = [account for account in self.accounts if account.is_ready(self.now)]
         if not ready:
             return False
-        self.rates = sum(account.rate() for account in ready)
+        self.rates = sum(account.gains.rate for account in ready)
         self.spare = max(0.0, 1 - sum(account.operator.share for account in ready))
         chosen = min(ready, key=self._end)
         self.now = max(chosen.served, self.now)
@@ -67,7 +61,7 @@ class Scheduler:
         return True
 
     def _share(self, account: Account) -> float:
-        return account.operator.share + (self.spare * account.rate() / self.rates if self.rates else 0.0)
+        return account.operator.share + (self.spare * account.gains.rate / self.rates if self.rates else 0.0)
 
     def _end(self, account: Account) -> float:
         """When its next step would end, if each worked all the time at its share."""
@@ -78,7 +72,7 @@ class Scheduler:
         before, part = self.asked.state(), self._share(account)
         spent = step()
         account.served += spent / part
-        account.learn(self.asked.gain_since(before), spent)
+        account.gains.learn(self.asked.gain_since(before), spent)
         return spent
 
     def _lot(self) -> int:
