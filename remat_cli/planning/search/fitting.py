@@ -153,4 +153,5 @@ def candidate_so_far(request: PlanRequest, progress: Progress) -> Candidate | No
     plan, outcome = evaluate(request.subject.problem, progress.order)
     if outcome.peak > request.room:
         return None
-    return Candidate(request.subject, Schedule(Result(Status.FEASIBLE, progress.order, progress.bound), plan, outcome))
+    result = Result(Status.FEASIBLE, progress.order, progress.bound, found_by=progress.by)
+    return Candidate(request.subject, Schedule(result, plan, outcome))

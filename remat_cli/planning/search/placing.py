@@ -134,15 +134,15 @@ def _as_asked(request: PlanRequest, first: Answer, best: Candidate) -> Answer:
     proved = first.schedule.result
     with request.so_far.times.part("lowering the block"):
         best = lower(request, best)
+    own, mine = best.plan == first.schedule.plan, best.schedule.result
     result = replace(
-        best.schedule.result,
-        bound=proved.bound,
-        bound_any_order=proved.bound_any_order,
-        peak_bound=proved.peak_bound,
-        grounds=proved.grounds,
+        proved,
+        status=proved.status if own else _status(request, best, proved),
+        order=mine.order,
+        notes=proved.notes if first.found else mine.notes,
+        impossible=None,
+        found_by=mine.found_by or proved.found_by,
     )
-    own = best.plan == first.schedule.plan
-    result = replace(result, status=proved.status if own else _status(request, best, result))
     return _at_the_end(request, first, request.answer_of(best.with_result(result), 0.0, cut=False))
 
 

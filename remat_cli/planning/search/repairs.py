@@ -115,7 +115,9 @@ def walk(request: PlanRequest, candidate: Candidate, clock: Clock) -> Candidate 
     memory = request.target.memory(candidate.subject.problem, _room(request, candidate))
     order = walked(memory, request.room, request.limits.seed, clock)
     other = None if order is None else _place_again(request, candidate, order, clock)
-    return replace(other, made_by="evict") if other is not None and request.fits(other) else None
+    if other is None or not request.fits(other):
+        return None
+    return replace(other.with_result(replace(other.schedule.result, found_by="walks")), made_by="evict")
 
 
 def _room(request: PlanRequest, candidate: Candidate) -> int:

@@ -22,7 +22,9 @@ from remat_cli.planning.targets.planned import PlannedTarget
 from remat_cli.plans.keeping import plan_file
 from solvers.clock import Clock, limited
 from solvers.coroutines import run
+from solvers.ledger import Part
 from solvers.methods.exact.low_walks import lowest
+from solvers.notes import Note, SolverNote
 from solvers.problem import Limits, Problem, Progress, Result, Status
 from tests.ample import ample
 from tests.cli.running import Command
@@ -135,6 +137,19 @@ def test_a_plan_is_told_of_as_soon_as_it_fits_and_is_not_placed_again(data: Path
         assert one.promise.arena is not None
         assert one.promise.arena <= asked.budget
         assert one.cost == found.cost
+
+
+def test_a_plan_that_was_made_to_fit_explains_itself(data: Path) -> None:
+    """What the search said of its parts, of the end and of its bounds is said of the plan that it led to."""
+    part, note = Part("dice", 1, 0.5, 1), Note(SolverNote.BOUND_IN_ANY_ORDER)
+    asked = asking(data / "torch_unet_convt.onnx", lambda _: None, forgets=False)
+
+    def search(problem: Problem, budget: int, limits: Limits) -> Result:
+        found = asked.solver(problem, budget, limits)
+        return replace(found, found_by="dice", parts=(part,), patience_lost=True, notes=(note,))
+
+    found = attempted(replace(asked, solver=search)).schedule.result
+    assert (found.found_by, found.parts, found.patience_lost, found.notes) == ("dice", (part,), True, (note,))
 
 
 def test_a_leaner_plan_is_not_replaced_by_a_cheaper_one(data: Path) -> None:

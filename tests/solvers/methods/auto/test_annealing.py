@@ -102,9 +102,9 @@ def test_lots_beside_others_take_no_more_work_than_they_are_given() -> None:
 
 def test_the_setting_that_gains_most_for_its_work_is_promising() -> None:
     dear, cheap, idle = Setting(1.0), Setting(2.0), Setting(3.0)
-    dear.learn(0.2, 4.0)
-    cheap.learn(0.1, 1.0)
+    dear.gains.learn(0.2, 4.0)
+    cheap.gains.learn(0.1, 1.0)
     assert promising([dear, cheap, idle]) is cheap
     for _ in range(20):
-        cheap.learn(0.0, 1.0)
+        cheap.gains.learn(0.0, 1.0)
     assert promising([dear, cheap, idle]) is dear
