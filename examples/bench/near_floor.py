@@ -19,7 +19,7 @@ from typing import Any
 from remat_cli.formats import problemfile
 from solvers.clock import Clock
 from solvers.methods.auto.auto import solve
-from solvers.methods.auto.least_peak import minimize_peak
+from solvers.methods.auto.minimize_peak import minimize_peak
 from solvers.orders.bounds import peak_bound
 from solvers.problem import Limits, Problem
 from solvers.schedule import baseline, schedule

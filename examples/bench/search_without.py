@@ -8,7 +8,7 @@ from typing import Any
 from solvers.methods.anyorder.bound import BoundSearch
 from solvers.methods.auto import annealing, walking
 from solvers.methods.auto.annealing import Annealing
-from solvers.methods.auto.lowest import LeastPeak
+from solvers.methods.auto.least_peak import LeastPeak
 from solvers.methods.auto.raising import Raising
 from solvers.methods.auto.within import Within
 

@@ -192,7 +192,7 @@ def _reorder(question: Question) -> bool | None:
 def _solver(subject: Subject, question: Question, stands: Answer | None = None) -> Solver:
     """The method with what it is told. `stands`: an answer of which the plan is one to begin with."""
     if question.minimize == "peak":
-        from solvers.methods.auto.least_peak import minimize_peak
+        from solvers.methods.auto.minimize_peak import minimize_peak
 
         share = _share_allowed(subject, question.max_overhead)
         return partial(minimize_peak, max_overhead=share, candidates=_numbered(subject, question.starts))

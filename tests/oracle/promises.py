@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from solvers.clock import Clock
-from solvers.methods.auto.least_peak import minimize_peak
+from solvers.methods.auto.minimize_peak import minimize_peak
 from solvers.pebbles.floor import prove
 from solvers.problem import Limits, Problem, Status
 from solvers.proof.check import check_cost

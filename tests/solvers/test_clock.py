@@ -12,7 +12,7 @@ import pytest
 from remat_cli.formats import problemfile
 from solvers import clock, scip
 from solvers.clock import STATE_MOVES, Clock, limited
-from solvers.methods.auto.least_peak import minimize_peak
+from solvers.methods.auto.minimize_peak import minimize_peak
 from solvers.methods.exact.low_walks import lowest
 from solvers.methods.exact.small import Small
 from solvers.orders.arrays import arrays_of

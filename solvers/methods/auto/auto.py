@@ -18,7 +18,7 @@ import numpy as np
 from solvers.methods.auto.annealing import Annealing
 from solvers.methods.auto.fitting import Fitting
 from solvers.methods.auto.leanest import find_lean
-from solvers.methods.auto.lowest import LeastPeak
+from solvers.methods.auto.least_peak import LeastPeak
 from solvers.methods.auto.question import SearchQuestion
 from solvers.methods.auto.raising import Raising
 from solvers.methods.auto.scheduler import Scheduler

@@ -1,118 +1,72 @@
-"""`--minimize peak`: the schedule of least peak, or the least peak at a price.
+"""While nothing fits: walks that aim low, and the search for the least peak, longer each time; an order of low enough
+peak is a plan, and a bound above the budget proves that there is none.
 
-Invariant: `peak_bound` is a proof for every schedule, whatever it costs and whatever its order.
+Invariant: work limits a step, never seconds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from solvers.methods.auto.auto import Auto
+from solvers.methods.auto.operator import Offer, Operator, Step
+from solvers.methods.auto.pool import Contender
+from solvers.methods.auto.question import SearchQuestion
 from solvers.methods.exact.low_walks import lowest
-from solvers.notes import Note, SolverNote
-from solvers.orders.best import GIVEN, KNOWN, Best, Weighed
-from solvers.orders.bounds import PeakBound, bound_of, peak_bound
+from solvers.orders.best import Best, Weighed
+from solvers.orders.evict import RULES
 from solvers.pebbles.floor import dig
-from solvers.problem import Enough, Limits, Problem, Result, Status
+from solvers.problem import Limits
 
-# shares of the range between the bound and the least known peak by which the next search asks for less: first, most
-_FIRST, _MOST = 0.01, 0.1
-_DUG = 1 / 2  # share of the time left for the search through all orders
-_CHEAPER = 1 / 2  # share of the time left for a cheaper schedule of that peak
-
-
-def minimize_peak(
-    problem: Problem,
-    budget: int,
-    limits: Limits,
-    *,
-    max_overhead: float | None = None,
-    candidates: Sequence[Sequence[int]] = (),
-) -> Result:
-    """The order of least peak; with `max_overhead`, the least peak among orders whose overhead is at most that.
-
-    `budget` is a limit that the schedule must keep to, as for every solver. `candidates`: orders known beforehand.
-    """
-    if max_overhead is not None:
-        return _within_overhead(problem, budget, limits, max_overhead, candidates)
-    best = Best(problem, -1, limits)  # nothing fits, so only the least peak counts
-    best.offer(range(len(problem.nodes)), GIVEN)
-    for order in candidates:
-        best.offer(order, KNOWN)
-    walked = lowest(problem, limits.share(1 / 8)).leanest
-    assert walked is not None
-    best.offer(walked.order, "low walks")
-    with best.ledger.at_work("least peak"):
-        bound = dig(best, _least(best), limits.share(_DUG))
-    bound = _ask_for_less(best, bound, limits)
-    cheapest = _cheaper(best, limits)
-    if _least(best) > budget:
-        found, proof = bound.told(Result(Status.UNKNOWN, cheapest)), bound.against(budget)
-        return best.attributed(found.refuted(proof) if proof else found)
-    status = Status.OPTIMAL if bound.peak >= _least(best) else Status.FEASIBLE
-    return best.attributed(bound.told(Result(status, cheapest)))
+_FIRST, _LONGER = 4, 4  # usual goes that the first step takes, and times as long that steps then become
+_QUICK = 4  # usual goes' part that the first step is taken to need: it is often that quick
+_ABOVE = 1.1  # so far above the budget ways are sought whose orders may need less than the ways promise
+_RULES = RULES[:9]
 
 
-def _least(best: Best) -> int:
-    assert best.leanest is not None, "the order as given can always run"
-    return best.leanest.peak
+class LeastPeak(Operator):
+    """Walks, then ways within the budget, then ways as low as can be, and so on with more work."""
 
+    name, share = "least peak", 0.3
 
-def _ask_for_less(best: Best, bound: PeakBound, limits: Limits) -> PeakBound:
-    """Run the default search for less and less memory until it finds nothing; it may prove that there is nothing."""
-    part, quiet = _FIRST, limits.silent()
-    while bound.peak < _least(best) and not limits.clock.over():
-        known = _least(best)
-        asked = known - max(1, int((known - bound.peak) * part))
-        assert best.leanest is not None
-        found = Auto(best.problem, asked, quiet.share(1 / 4)).run([best.leanest.steps()], refusing=False)
-        best.offer(found.order or (), found.found_by)
-        best.ledger.include(found.parts)
-        if found.needed is not None and found.needed > bound.peak:
-            bound = bound_of(found)
-        if _least(best) > asked:
-            break
-        part = min(_MOST, 2 * part)
-    return bound
+    def __init__(self, asked: SearchQuestion) -> None:
+        super().__init__(asked, asked.moves // _QUICK)
+        self.most: int = _FIRST * asked.moves
+        self.steps = (self.walk, self.dig, self.lean)
+        self.turn = 0
+        self.over = False
 
+    def ready(self) -> bool:
+        return self.asked.best.fitting is None and self.asked.best.leanest is not None and not self.over
 
-def _cheaper(best: Best, limits: Limits) -> tuple[int, ...]:
-    """The cheapest known order of the least peak, after a search for cheaper ones."""
-    assert best.leanest is not None
-    fitting = Best(best.problem, best.leanest.peak, limits)
-    fitting.offer(best.leanest.order, best.leanest.by)
-    if not limits.clock.over():
-        found = Auto(best.problem, fitting.budget, limits.share(_CHEAPER)).run([best.leanest.steps()])
-        fitting.offer(found.order or (), found.found_by)
-        best.ledger.include(found.parts)
-    assert fitting.fitting is not None
-    return fitting.fitting.steps()
+    def begin(self) -> Step:
+        known = self.asked.best.leanest
+        assert known is not None
+        step = self.steps[self.turn % len(self.steps)]
 
+        def run(limits: Limits) -> list[Offer]:
+            best = step(known, limits)
+            found = [one for one in (best.leanest, best.fitting) if one is not None and one is not known]
+            return [Offer(one.order, one.by) for one in found]
 
-def _within_overhead(
-    problem: Problem, budget: int, limits: Limits, max_overhead: float, candidates: Sequence[Sequence[int]]
-) -> Result:
-    """Bisect the range of budgets: each try asks the default search whether the allowed cost is enough."""
-    allowed = int(sum(node.cost for node in problem.nodes) * (1 + max_overhead))
-    weigh = Best(problem, -1, limits.silent()).weigh
-    best = weigh(range(len(problem.nodes)))
-    assert best is not None, "the order as given can always run"
+        return run
 
-    def better(known: Weighed, order: Sequence[int]) -> Weighed:
-        found = weigh(order)
-        return known if found is None or found.cost > allowed or found.peak >= known.peak else found
+    def end(self, entries: Sequence[Contender | None]) -> None:
+        self.turn += 1
+        if self.turn % len(self.steps) == 0:
+            self.over = self.work < self.most
+            self.most *= _LONGER
 
-    for order in candidates:
-        best = better(best, order)
-    least = peak_bound(problem)
-    low = least.peak - 1  # nothing fits in it
-    while best.peak - low > max(1, best.peak // 1000) and not limits.clock.over():
-        middle = (low + best.peak) // 2
-        part = Enough(cost=allowed, bound=allowed).within(limits.share(1 / 3))
-        answer = Auto(problem, middle, part).run([best.steps()], refusing=False)
-        best = better(best, answer.order or ())
-        if best.peak > middle:
-            low = middle
-    status = Status.FEASIBLE if best.peak <= budget else Status.UNKNOWN
-    note = Note(SolverNote.LEAST_PEAK_WITHIN, (max_overhead,))
-    return least.told(Result(status, best.steps(), None, (note,)))
+    def walk(self, known: Weighed, limits: Limits) -> Best:
+        return lowest(self.asked.problem, limits, _RULES, enough=self.asked.budget)
+
+    def dig(self, known: Weighed, limits: Limits) -> Best:
+        return self._dig(self.asked.budget, min(known.peak, int(self.asked.budget * _ABOVE) + 1), known, limits)
+
+    def lean(self, known: Weighed, limits: Limits) -> Best:
+        return self._dig(-1, known.peak, known, limits)
+
+    def _dig(self, budget: int, peak: int, known: Weighed, limits: Limits) -> Best:
+        best = Best(self.asked.as_asked, budget, limits)
+        best.offer(known.order, known.by)
+        self.asked.raise_least(dig(best, peak, limits))
+        return best

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from solvers.clock import limited
-from solvers.methods.auto.least_peak import minimize_peak
+from solvers.methods.auto.minimize_peak import minimize_peak
 from solvers.methods.exact.low_walks import lowest
 from solvers.orders.bounds import peak_bound
 from solvers.pebbles.floor import prove
