@@ -17,6 +17,7 @@ import remat_cli.torch as remat_torch
 from remat_cli.torch.backend import Backend
 from remat_cli.torch.metering import Meter
 from tests.torch.allocator import allocated
+from tests.torch.leaving import leave
 from tests.torch.steps import backend, said
 from tests.torch.test_ranks import Block, alone  # noqa: F401  a fixture
 
@@ -154,7 +155,7 @@ def pipe(number: int, kind: str, world: int, place: str) -> None:
         peak = sum(p.nbytes for own in owned for p in own.parameters()) + allocated(step)
         rows.append((gradients, peak, asked.step.meter.peak, said(heard)))
     torch.save(rows, f"{place}/{number}")
-    distributed.destroy_process_group()
+    leave(store, number, world)
 
 
 def layers() -> tuple[nn.Sequential, torch.Tensor, torch.Tensor]:
@@ -176,8 +177,8 @@ def test_stages_of_a_pipeline_keep_to_their_shares_or_say_so(kind: str, world: i
         for gradients, *_ in rows:
             for own, its in zip(gradients, expected, strict=True):
                 torch.testing.assert_close(own, its, rtol=1e-5, atol=1e-7)
-        assert not told
-        assert peak <= 0.62 * whole or "no less is known" in last[-1]
+        assert all(number == world - 1 and "ran in eager" in text for text in told)  # the loss of the last stage
+        assert peak <= 0.62 * whole or any("no less is known" in text for text in last)
         for _, held, metered, _ in rows:  # with what was there before: the input, and what microbatches arrive in
             there = x.nbytes * sum((place > 0) + (place < LAYERS - 1) for place in range(number, LAYERS, world))
             there = x.nbytes * (number == 0) + (0 if RELEASED else there)

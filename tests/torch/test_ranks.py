@@ -25,6 +25,7 @@ from remat_cli.torch.ranks import compare, on_one_rank
 from remat_cli.torch.wrapped import bucket_bytes
 from remat_cli.units import show_bytes
 from tests.torch.allocator import allocated, allocated_in_all_threads, counting
+from tests.torch.leaving import leave
 from tests.torch.steps import backend, said
 
 
@@ -332,7 +333,7 @@ def rank(number: int, world: int, way: str, place: str) -> None:
     whole = [p.grad.full_tensor() if hasattr(p.grad, "full_tensor") else p.grad for p in module.parameters()]
     orders = [plan.found.order for plan in asked.plans if plan.found is not None]
     torch.save((whole, orders), f"{place}/{number}")
-    distributed.destroy_process_group()
+    leave(store, number, world)
 
 
 @pytest.mark.slow
@@ -357,7 +358,7 @@ def rank_with_shares(number: int, world: int, kept: bool, place: str) -> None:
     distributed.init_process_group("gloo", store=store, rank=number, world_size=world)
     budgets = ("1GB", "75%", "60%", "30%")
     torch.save([shards(each, kept, allocated_in_all_threads, 4) for each in budgets], f"{place}/{number}")
-    distributed.destroy_process_group()
+    leave(store, number, world)
 
 
 @pytest.mark.slow
@@ -411,7 +412,7 @@ def half(number: int, world: int, place: str) -> None:
         budget = asked.step.divided[0] if isinstance(asked, Backend) else 0
         found.append(([p.grad.full_tensor() for p in module.parameters()], min(peaks), budget, said(heard)))
     torch.save(found, f"{place}/{number}")
-    distributed.destroy_process_group()
+    leave(store, number, world)
 
 
 @pytest.mark.slow
