@@ -126,7 +126,7 @@ def broken_yaml(folder: Path, data: Path, remat: Command) -> None:
     (folder / "m.costs.yaml").write_text("schema: [1,\n")
 
 
-SOLVE = ("solve", "m.onnx", "--budget", "80%", "--time-limit", "5s")
+SOLVE = ("solve", "m.onnx", "--budget", "80%", "--time-limit", "10m")
 ROWS: dict[str, tuple[Given, tuple[object, ...], int, str]] = {
     "unknown method": (model, (*SOLVE, "--method", "magic"), 2, "no method 'magic'"),
     "no budget": (model, ("solve", "m.onnx"), 2, "--budget"),

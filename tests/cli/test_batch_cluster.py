@@ -67,8 +67,8 @@ def test_workers_started_by_hand_give_the_same_bytes(remat: Command, here: Path)
             assert process.poll() is None
             time.sleep(0.02)
         workers[0].kill()
-        assert process.wait(timeout=120) == 0
-        assert begun(address, "path").wait(timeout=120) == 0
+        assert process.wait(timeout=600) == 0
+        assert begun(address, "path").wait(timeout=600) == 0
     assert remat("batch", "m.yaml", "-q", "--jobs", 2, "-o", "here").code == 0
     assert plans("content") == plans("path") == plans("here")
     assert len(plans("here")) == 4

@@ -53,10 +53,13 @@ def test_while_a_module_is_imported(
     assert [json.loads(line)["error"]["code"] for line in out.splitlines()] == [130] * ("--json" in args)
 
 
+ENDLESS = ("--budget", "50%", "--gap", "0%", "--time-limit", "1h")  # of the U-Net: nobody proves it meanwhile
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_while_it_searches_the_best_plan_is_kept(number: int, tmp_path: Path, data: Path) -> None:
     model, plan = data / "networks" / "unet.problem.json", tmp_path / "x.plan.json"
-    process = begun("solve", model, "--budget", "50%", "-v", "-o", plan)
+    process = begun("solve", model, *ENDLESS, "-v", "-o", plan)
     assert process.stderr is not None
     while "plan +" not in process.stderr.readline():
         assert process.poll() is None
@@ -80,7 +83,7 @@ def said_once(process: subprocess.Popen[str]) -> dict[str, Any]:
 
 def test_one_object_says_the_plan_and_that_the_search_was_ended(tmp_path: Path, data: Path) -> None:
     model = data / "networks" / "unet.problem.json"
-    process = begun("solve", model, "--budget", "50%", "-v", "--json", "-o", tmp_path / "x.plan.json")
+    process = begun("solve", model, *ENDLESS, "-v", "--json", "-o", tmp_path / "x.plan.json")
     assert process.stderr is not None
     while "plan +" not in process.stderr.readline():
         assert process.poll() is None

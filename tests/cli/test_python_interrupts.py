@@ -27,7 +27,7 @@ for name, budget in (("found", "50%"), ("none", 1)):
         if name == "none":
             sent = []
             heard = lambda progress: sent or sent.append(os.kill(os.getpid(), signal.SIGINT))
-        remat.solve(sys.argv[1], budget=budget, time_limit=600, cache=False, report=heard)
+        remat.solve(sys.argv[1], budget=budget, gap=0, time_limit=3600, cache=False, report=heard)
     except KeyboardInterrupt as stop:
         said[name] = [type(stop).__name__, stop.plan and [stop.plan.peak, stop.plan.budget]]
     except remat.RematError as error:
@@ -40,7 +40,7 @@ print(json.dumps(said))
 def test_the_best_plan_comes_with_it(data: Path) -> None:
     model = data / "networks" / "unet.problem.json"
     ran = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(model)], capture_output=True, text=True, env=os.environ, timeout=500
+        [sys.executable, "-c", PROGRAM, str(model)], capture_output=True, text=True, env=os.environ, timeout=900
     )
     assert ran.returncode == 0, ran.stderr
     said = json.loads(ran.stdout)
@@ -75,7 +75,7 @@ with stoppable() as interrupts:
 
 
 def test_the_second_is_not_waited_for_and_own_handlers_stay() -> None:
-    ran = subprocess.run([sys.executable, "-c", SECOND], capture_output=True, text=True, timeout=100)
+    ran = subprocess.run([sys.executable, "-c", SECOND], capture_output=True, text=True, timeout=600)
     assert ran.returncode == 0, ran.stderr
 
 

@@ -93,7 +93,7 @@ proxy = weakref.proxy(forgotten)
 del forgotten  # what asks the proxy for its class fails now
 child = os.fork()
 if not child:
-    signal.alarm(60)
+    signal.alarm(500)
     del dropped
     gc.collect()
     os._exit(7)
@@ -106,7 +106,7 @@ while "remat_cli.training" not in sys.modules:
     pass
 child = os.fork()
 if not child:
-    signal.alarm(60)
+    signal.alarm(500)
     remat.step
     os._exit(7)
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
@@ -120,7 +120,7 @@ def told(script: str) -> list[str]:
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()

@@ -39,6 +39,6 @@ def test_a_program_ends_beside_its_daemon_threads(work: str) -> None:
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=600,
     )
     assert done.returncode == 7, done.stderr

@@ -92,7 +92,7 @@ def test_a_module_of_the_users_that_stands_in_the_way_is_named(tmp_path: Path, n
         env={**os.environ, "PYTHONPATH": root},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
     assert done.returncode == (3 if "-m" in how else 1)
     assert "not run" not in done.stderr

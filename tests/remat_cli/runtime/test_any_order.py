@@ -33,7 +33,7 @@ onnxruntime.InferenceSession(step("float32").SerializeToString(), options, provi
 def _ran(*arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "REMAT_RESULTS": "off"}
     return subprocess.run(
-        [sys.executable, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300
+        [sys.executable, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600
     )
 
 
