@@ -18,8 +18,9 @@ class Totals:
     `alone`: the sum of the ops' times alone. `session_bytes`: the device memory that a session takes beside its
     tensors. `whole_graph`: the median of undisturbed runs, or why there was none. `waited`: the share of the time that
     threads waited for a processor. `default_peaks`: the memory of the first run and of later ones under default
-    options. `unlike`: where the runtime differs from the prediction. `seen`: the facts that depend on data. `not_run`:
-    the reason why nothing of this is known. `others`: fields that this version does not know.
+    options. `peak`: what the file as it is holds. `unlike`: where the runtime differs from the prediction; where it does
+    not, and yet another peak was seen, the file has functions, which no rewritten model has. `seen`: the facts that
+    depend on data. `not_run`: the reason why nothing of this is known. `others`: fields that this version does not know.
     """
 
     alone: int | None = None
@@ -51,6 +52,14 @@ class Totals:
             (known if _is_one(name, read) else others)[name] = read if _is_one(name, read) else value
         return cls(**known, others=others)
 
+    @property
+    def by_functions(self) -> tuple[int, int] | None:
+        """What the file holds and what is predicted, where only its functions make that differ."""
+        if self.unlike is not None or self.peak is None or self.predicted_peak is None:
+            return None
+        far = abs(self.peak - self.predicted_peak) > NEAR_SHARE * self.predicted_peak
+        return (self.peak, self.predicted_peak) if far else None
+
     def as_mapping(self) -> dict[str, Any]:
         """The fields that are known, in their order, in the form of the file."""
         known = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "others"}
@@ -60,6 +69,7 @@ class Totals:
         return {**said, **self.others}
 
 
+NEAR_SHARE = 0.01  # of the peak: closer than that the model is as foretold
 NUMBERS = frozenset(
     {"alone", "session", "session_bytes", "launch", "probe", "median", "runs", "peak", "predicted_peak"}
 )

@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from profiles.costs import Costs
+from profiles.totals import NEAR_SHARE
 from remat_cli.checking import in_all, outside
 from remat_cli.checking.metered import Kernel
 from remat_cli.checking.processes import Bench
@@ -27,22 +28,16 @@ from solvers.clock import Clock
 from solvers.problem import Problem
 from solvers.schedule import baseline
 
-NEAR_SHARE = 0.01  # of the peak: closer than that the model is as foretold
 PATIENCE_SECONDS = 60.0  # seconds for a run, beside
 SLOWER_TIMES = 100  # times what was foretold
-WRITTEN_OUT = (
-    "the file holds {} where {} are reckoned with: onnxruntime runs functions' bodies late and copies sequences, and"
-    " rewritten models do not"
-)
-
-
 ELSEWHERE = "the model holds at its peak what is reckoned with, but where a plan has its peak it may hold more"
 WORDS = 200  # of what the runtime says
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """`peak`, `predicted`: of the original in the strict session. `inside`: what ops with subgraphs work in.
+    """`peak`, `predicted`: of the original in the strict session; `peak` of its file as it is, functions and all.
+    `inside`: what ops with subgraphs work in.
 
     `unlike`: the first op at which the runtime does not do as foretold, where the peak is another. `by_default`: what
     the original holds under default options, if it runs there. `not_run`: why nothing of this is known.
@@ -85,10 +80,11 @@ def observe(graph: Graph, costs: Costs, feeds: Mapping[str, Any], threads: int, 
 
 
 def _observe_functions(found: Observed, own: int) -> Observed:
-    """Of a model with functions: what its file holds, whose functions the runtime writes out in an order of its own."""
+    """Of a model with functions: what its file holds, whose functions the runtime writes out in an order of its own.
+    Rewritten models have none, so that plans hold what is reckoned with all the same."""
     if abs(own - found.peak) <= NEAR_SHARE * found.peak or found.unlike:
         return found
-    return replace(found, peak=own, unlike=WRITTEN_OUT.format(show_bytes(own), show_bytes(found.peak)))
+    return replace(found, peak=own)
 
 
 def _file(graph: Graph, folder: Path) -> Path:

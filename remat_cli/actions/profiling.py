@@ -216,6 +216,8 @@ def _profile(
         notes = (*notes, Note(PlanNote.SEEN_IN_A_RUN, (seen,)))
     if unlike := found.whole.unlike:
         notes = (*notes, Note(PlanNote.PROFILED_UNLIKE, (unlike,)))
+    if sizes := found.whole.by_functions:
+        notes = (*notes, Note(PlanNote.BY_FUNCTIONS, sizes))
     if why := found.whole.not_run:
         notes = (*notes, Note(PlanNote.PROFILED_NOT_RUN, (why,)))
     measured = wanted - unmeasured

@@ -17,6 +17,7 @@ class PlanNote(StrEnum):
     MEASURED_WHILE_BUSY = "measured while busy"
     SEEN_IN_A_RUN = "seen in a run"
     UNLIKE = "unlike"
+    BY_FUNCTIONS = "by functions"
     WRITTEN_OUT = "written out"
     NEEDS_TRAINING_BUILD = "needs training build"
     NOT_RUN = "not run"
@@ -68,6 +69,7 @@ STAYING = frozenset((PlanNote.STAYS, PlanNote.STAYS_AS_GOOD))
 OF_ANY_MODEL = frozenset(  # notes about any model, those that fit without a plan included
     (
         PlanNote.UNLIKE,
+        PlanNote.BY_FUNCTIONS,
         PlanNote.WRITTEN_OUT,
         PlanNote.NEEDS_TRAINING_BUILD,
         PlanNote.NOT_RUN,

@@ -200,6 +200,8 @@ def _of_costs(graph: Graph, costs: Costs | None, target: Target, written_out: bo
         yield Note(PlanNote.SEEN_IN_A_RUN, (seen,))
     if costs is not None and (unlike := costs.whole.unlike):
         yield Note(PlanNote.WRITTEN_OUT if as_it_runs else PlanNote.UNLIKE, (unlike,))
+    if costs is not None and (sizes := costs.whole.by_functions):
+        yield Note(PlanNote.BY_FUNCTIONS, sizes)
 
 
 def _unknown_work(graph: Graph, costs: Costs | None) -> Iterator[Note]:

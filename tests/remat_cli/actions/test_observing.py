@@ -9,6 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from remat_cli.formats import planfile
 from tests.cli.running import Command
 
 pytestmark = pytest.mark.usefixtures("short_rounds")
@@ -83,6 +84,35 @@ def test_what_is_not_as_foretold_is_named(costs: Path, remat: Command) -> None:
     assert "does not run as predicted" in told
     assert any(word in told for word in ("'down'", "'half'", "'up'"))
     assert "does not run as predicted" in remat("solve", model, "--budget", "100%", "--work-limit", "1M").out
+
+
+def test_functions_make_the_file_alone_hold_more(costs: Path, remat: Command) -> None:
+    """What the runtime holds by writing functions out late is told; plans, which have none, hold what is predicted."""
+    model, plan = costs.with_name("m.onnx"), costs.with_name("m.plan.json")
+    inner = [helper.make_node("Exp", ["v"], ["e"]), helper.make_node("ReduceMean", ["e"], ["mean"], keepdims=1)]
+    function = helper.make_function("own", "F", ["v"], ["mean"], inner, [helper.make_opsetid("", 18)])
+    kinds = ("Relu", "Tanh", "Sigmoid", "Neg", "Abs", "Ceil")
+    nodes = [
+        node
+        for kind in kinds
+        for node in (
+            helper.make_node(kind, ["x"], [f"of {kind}"], name=kind),
+            helper.make_node("F", [f"of {kind}"], [f"mean of {kind}"], domain="own", name=f"F of {kind}"),
+        )
+    ]
+    nodes.append(helper.make_node("Sum", [f"mean of {kind}" for kind in kinds], ["y"], name="sum"))
+    number = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 1])
+    graph = helper.make_graph(nodes, "g", [_tensor("x")], [number])
+    sets = [helper.make_opsetid("", 18), helper.make_opsetid("own", 1)]
+    onnx.save(helper.make_model(graph, opset_imports=sets, functions=[function], ir_version=9), model)
+    told = remat("profile", model, "--time-limit", "5m").err
+    assert "onnxruntime runs functions' bodies late" in told
+    assert "does not run as predicted" not in told
+    said = remat("solve", model, "--budget", "100%", "--work-limit", "1M", "-o", plan).out
+    assert "onnxruntime runs functions' bodies late" in said
+    found = remat("verify", plan, "--json").object["strict"]
+    assert found["after"]["first"] <= planfile.read(plan).peak + 256
+    assert found["before"]["first"] > 2 * found["after"]["first"]
 
 
 def test_what_does_not_run_here_is_named(costs: Path, remat: Command) -> None:
