@@ -36,8 +36,8 @@ SENTENCES: dict[str, str] = {
     PlanNote.SEEN_IN_A_RUN: "{}",
     PlanNote.UNLIKE: "The model does not run as predicted, so the plan may not either: {}",
     PlanNote.BY_FUNCTIONS: (
-        "The file as it is holds {:size} where {:size} are predicted: onnxruntime runs functions' bodies late and copies"
-        " sequences. Rewritten models have neither, and hold what is predicted."
+        "The file as it is holds {:size} where {:size} are predicted: onnxruntime runs functions' bodies late and"
+        " copies sequences. Rewritten models have neither, and hold what is predicted."
     ),
     PlanNote.WRITTEN_OUT: (
         "Some ops of this model have no kernel here, and others run in their place. The plan is of the graph with"
