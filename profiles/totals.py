@@ -18,9 +18,9 @@ class Totals:
     `alone`: the sum of the ops' times alone. `session_bytes`: the device memory that a session takes beside its
     tensors. `whole_graph`: the median of undisturbed runs, or why there was none. `waited`: the share of the time that
     threads waited for a processor. `default_peaks`: the memory of the first run and of later ones under default
-    options. `peak`: what the file as it is holds. `unlike`: where the runtime differs from the prediction. Where it does
-    not, and yet another peak was seen, the file has functions, which no rewritten model has. `seen`: what depends on
-    data. `not_run`: the reason why nothing of this is known. `others`: fields that this version does not know.
+    options. `peak`: what the file holds as it is. `unlike`: where the runtime differs from the prediction. Where it
+    does not, and yet another peak was seen, the file has functions, which no rewritten model has. `seen`: what depends
+    on data. `not_run`: the reason why nothing of this is known. `others`: fields that this version does not know.
     """
 
     alone: int | None = None
