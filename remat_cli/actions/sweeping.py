@@ -52,6 +52,8 @@ class SweepQuestion:
     pieces: PiecesAsked = WHOLE
 
     def check(self) -> None:
+        if not self.methods:
+            raise Usage("methods: say at least one, such as 'auto'")
         if unknown := [name for name in self.methods if name not in METHODS]:
             raise Usage(f"there is no method '{unknown[0]}'; {meant(unknown[0], METHODS)}")
         if len(set(self.methods)) < len(self.methods):

@@ -20,6 +20,7 @@ from typing import Any, Protocol
 
 from remat_cli.batch.tasks import LOG, Task
 from remat_cli.children import Child
+from remat_cli.errors import NoPlan
 
 POLL_SECONDS = 0.2  # seconds
 STOPPED_SECONDS = 8.0  # seconds, at most, in which a worker that is stopped writes its plan
@@ -164,7 +165,7 @@ class Pool:
             if worker.task and worker.begun and monotonic() - worker.begun > worker.task["timeout"]:
                 task = worker.task
                 self._end(worker)
-                yield Ended(task, None, why=f"it did not end within {task['timeout']:g} s", code=BUG_CODE)
+                yield Ended(task, None, why=f"it did not end within {task['timeout']:g} s", code=NoPlan.code)
 
     def _heavy(self) -> Iterator[Ended]:
         """Tasks that exceed their memory; if the worker was used before, the task is tried again in a fresh one."""

@@ -228,7 +228,7 @@ def _process(pair: _Pair, placement: Placement | None, session: Session, bench: 
     loading = old.loading, new.loading
     for name, reply in (("the original", old), ("the rewritten model", new)):
         if why := _failure(name, reply):
-            return Process(before, after, failed=why, cut=reply is TIME_UP)
+            return Process(before, after, failed=why, cut=reply is TIME_UP or old.endless)
     differs, varies = compare(_results(graph), near, bench.results, partial(original, nudge=near == IN_PIECES))
     return Process(before, after, new.stray, differs, varies=varies, loaded=loaded, loading=loading)
 
@@ -254,7 +254,7 @@ def _compare(pair: _Pair, bench: Bench, kind: Session, outside: int, own: bool) 
     before, after = (_measured(reply, outside, kind.runs) for reply in (old, new))
     for name, reply in (("the original", old), ("the rewritten model", new)):
         if why := _failure(name, reply):
-            return Mode(before, after, failed=why, cut=reply is TIME_UP)
+            return Mode(before, after, failed=why, cut=reply is TIME_UP or old.endless)
     turns = ("", " of the second run", " of the third run")[:runs]
     names = [f"{name}{turn}" for turn in turns for name in _results(graph)]
     again = partial(original, nudge=near == IN_PIECES)

@@ -13,6 +13,7 @@ from pathlib import Path
 from remat_cli.errors import BadInput, InTheWay, Usage
 
 HEAD_BYTES = 4096
+DEVICES = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))  # where files are read, such as /dev/stdin
 
 
 class FileKind(Enum):
@@ -68,6 +69,8 @@ def check_place(output: Path | None, kind: FileKind, *inputs: Path | None) -> No
     for path in filter(None, inputs):
         if output.resolve() == path.resolve():
             raise Usage(f"{output} is the file to be read, and would be lost; write elsewhere")
+    if output.parent in DEVICES and not output.exists():
+        raise Usage(f"{output} would stand among devices; name a file elsewhere with -o")
     if not output.absolute().parent.is_dir():
         raise BadInput(f"cannot write {output}: the folder {output.parent} does not exist")
     if (head := _head(output)) and not kind.begins(head):

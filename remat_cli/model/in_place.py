@@ -74,7 +74,8 @@ def divide_updates(graph: Graph, asked: InPlace, never: str | None) -> tuple[dic
         if why is None:
             found[output] = old
         elif isinstance(asked, Mapping):
-            raise BadInput(f"--in-place {old}={output}: {why}")
+            named = old in graph.weights or (old in graph.inputs and output in graph.outputs)
+            raise (BadInput if named else Usage)(f"--in-place {old}={output}: {why}")
         else:
             left[output] = why
     return found, left

@@ -71,7 +71,7 @@ class Store:
         try:
             found = _read(path, key)[1]
             os.utime(path)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):  # of no folder `keep` tells, once
             return None
         except (OSError, Damaged) as error:
             self.complain(f"the kept result {path} is passed over: {error}")

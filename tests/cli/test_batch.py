@@ -220,13 +220,13 @@ budgets: [9]
 methods: [evict]
 """
     )
-    assert remat("batch", "m.yaml", "--report", "r.json", "--junit", "j.xml").code == 1
+    assert remat("batch", "m.yaml", "--report", "r.json", "--junit", "j.xml").code == 3
     found = {job["name"]: job for job in report()["jobs"]}
     assert {name: job["passed"] for name, job in found.items()} == {
         **dict.fromkeys(("memory", "hangs", "bad"), False),
         "linear4": True,
     }
-    assert found["hangs"]["why"] == "it did not end within 0.01 s"
+    assert (found["hangs"]["why"], found["hangs"]["code"]) == ("it did not end within 0.01 s", 5)
     assert "bad.problem.json is not a problem" in found["bad"]["why"] or found["bad"]["code"] == 3
     assert "memory" in found["memory"]["why"].lower()
     assert len(ElementTree.parse("j.xml").getroot().findall(".//error")) == 3

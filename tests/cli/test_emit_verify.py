@@ -355,9 +355,15 @@ def test_the_cpu_never_stands_in_for_cuda(remat: Command, data: Path, monkeypatc
     assert "missing" in ran.err
 
 
-@pytest.mark.parametrize("limit", ["0.001s", "0s"])
-def test_what_had_no_time_to_run_is_not_verified(unet: Path, remat: Command, limit: str) -> None:
-    """No time at all was taken for all the time there is."""
-    ran = remat("verify", unet, "--time-limit", limit)
+@pytest.mark.parametrize(
+    "limit, why",
+    [
+        ("--time-limit", "time was up before the original had run"),
+        ("--timeout", "the original failed: it did not end within 0 s"),
+    ],
+)
+def test_what_had_no_time_to_run_is_not_verified(unet: Path, remat: Command, limit: str, why: str) -> None:
+    """No time at all was taken for all the time there is, or for a fault of the plan."""
+    ran = remat("verify", unet, limit, "0s")
     assert ran.code == 5
-    assert "time was up before the original had run; give more time" in ran.err
+    assert f"{why}; give more time" in ran.err
