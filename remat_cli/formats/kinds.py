@@ -70,7 +70,7 @@ def check_place(output: Path | None, kind: FileKind, *inputs: Path | None) -> No
         if output.resolve() == path.resolve():
             raise Usage(f"{output} is the file to be read, and would be lost; write elsewhere")
     if output.parent in DEVICES and not output.exists():
-        raise Usage(f"{output} would stand among devices; name a file elsewhere with -o")
+        raise BadInput(f"cannot write {output}: it would stand among devices; name a file elsewhere with -o")
     if not output.absolute().parent.is_dir():
         raise BadInput(f"cannot write {output}: the folder {output.parent} does not exist")
     if (head := _head(output)) and not kind.begins(head):

@@ -135,7 +135,7 @@ ROWS: dict[str, tuple[Given, tuple[object, ...], int, str]] = {
     "not an age": (nothing, ("cache", "prune", "--older", "soon"), 2, "write 30d, 2w or 12h"),
     "not a dimension": (model, (*SOLVE, "--dim", "batch"), 2, "--dim batch=32"),
     "not an input": (model, (*SOLVE, "--in-place", "x1=y1"), 2, "the model has no input 'x1'"),
-    "among devices": (model, (*SOLVE, "-o", "/dev/m.plan.json"), 2, "name a file elsewhere with -o"),
+    "among devices": (model, (*SOLVE, "-o", "/dev/m.plan.json"), 3, "name a file elsewhere with -o"),
     "no method at all": (model, ("sweep", "m.onnx", "--methods", ""), 2, "methods: say at least one"),
     "foreign option": (model, (*SOLVE, "--method", "checkpoint-all", "--slots", 3), 2, "--slots"),
     "nothing to solve": (nothing, ("solve", "--budget", "1GB"), 2, "remat profile"),
