@@ -51,6 +51,8 @@ def gpt2() -> Made:
 class Outer(TorchDispatchMode):
     """Meters every op, those that autograd runs beside the graphs as well."""
 
+    supports_higher_order_operators = True  # as `with_effects` is, in BOFT
+
     def __init__(self, given: list[torch.Tensor]) -> None:
         super().__init__()
         self.meter = Meter(given)

@@ -4,14 +4,15 @@ Inductor also holds what no plan says: weights in layouts of its own, workspace,
 it makes at once because one kernel makes it. A look at the code of a plan shows where that is. From then on the model
 counts it as workspace of the ops that the kernel carries out, and the next plan is made with it. Where the code of a
 plan is over the budget, the next one aims below it by half as much. A plan is brought near to the order of the graph
-first (`alike.py`). Where the model has no plan within the budget any more, the leanest by the model alone is looked at
-too: it is the same for all budgets.
+first (`alike.py`). Where the model has no plan within the budget any more, what the leanest by the model alone holds is
+looked at in its place: that plan is the same for all budgets.
 
 Each plan whose code was looked at before counts as well, by the peak that it had then. The code of the plan that is
 used is looked at anew.
 
-Invariant: of the plans whose code was looked at for this graph, whatever the budget, a cheaper one whose code keeps to
-the budget is never passed over, and where none does, none is leaner.
+Invariant: in whatever order budgets are asked, a smaller one never holds more than a larger one. Among the plans whose
+code was looked at for this graph, whatever the budget, none that agrees with what was answered before is better: cheaper
+within the budget, or leaner where none keeps to it.
 """
 
 from __future__ import annotations
@@ -108,17 +109,31 @@ class _Aiming:
         return seen.peak
 
     def best(self) -> tuple[PlannedOrder, Foretold]:
-        return min(self.tried.values(), key=lambda pair: (pair[1].over, pair[0].outcome.cost))
+        """The best that holds no less than was answered for smaller budgets, and no more than for larger ones."""
+        budget, answers = self.without.budget, self.written.answers.items()
+        least = max((peak for asked, peak in answers if asked <= budget), default=0)
+        most = max(least, min((budget, *(peak for asked, peak in answers if asked >= budget))))
+
+        def rank(pair: tuple[PlannedOrder, Foretold]) -> tuple[int, int]:
+            found, told = pair
+            return max(0, told.peak - most, least - told.peak), found.outcome.cost
+
+        return min(self.tried.values(), key=rank)
+
+    def missed_before(self) -> bool:
+        """Whether the plan of a budget that was missed holds more than this budget too."""
+        budget = self.without.budget
+        return any(peak > max(asked, budget) for asked, peak in self.written.answers.items())
 
     def aim(self) -> None:
         """Search with all that the code was seen to hold."""
         budget, missed = self.without.budget, 0
-        for _ in range(TRIES if budget > self.written.failed else 0):
+        for _ in range(0 if self.missed_before() else TRIES):
             if not self.best()[1].over:
                 return
             found = self.search(budget + self.spare() - missed // 2, self.written.more)
-            peak = None if found.order in self.tried else self.attempt(found)
-            if peak is None or not found.fits:
+            peak = self.attempt(found) if found.fits and found.order not in self.tried else None
+            if peak is None:
                 return
             missed = max(0, peak - budget)
 
@@ -130,10 +145,8 @@ class _Aiming:
 
     def go_lean(self) -> None:
         """Consider the leanest plan by the model, which is the same for all budgets."""
-        if self.written.failed == 0:
+        if not self.missed_before():
             self.attempt(self.search(0, {}))
-        if self.best()[1].over:
-            self.written.failed = max(self.written.failed, self.without.budget)
 
     def spare(self) -> int:
         """By how much the model says too much of each plan whose code is known. Without recomputation the peak is
@@ -154,7 +167,7 @@ class _Aiming:
             return True
         self.written.peaks = {order: peak for order, peak in self.written.peaks.items() if order in self.splits}
         self.written.more.clear()
-        self.written.failed = 0
+        self.written.answers.clear()
         return False
 
 
@@ -181,4 +194,5 @@ def aim(way: Aim, whole: PlannedOrder, written: Written) -> Aimed | None:
             state.go_lean()
         found, told = state.best()
         if state.holds(found, told):
+            written.answers[told.budget] = told.peak
             return Aimed(found, splits[found.order], told) if found.order in splits else None

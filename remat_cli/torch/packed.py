@@ -1,7 +1,8 @@
 """Functions of C++ that a graph's code has, compiled together: most of what one takes alone is the compiler's start.
 
 Invariant: each lies where torch looks for what it compiled, alone or with others, in this process and in later ones.
-What is not there, torch compiles itself.
+What is not there, torch compiles itself. Of several processes that need the same functions at once, as ranks do, one
+compiles: it holds the lock that torch has for each function.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from remat_cli.torch.private import CppBuilder, cpp_functions, inductor_config
+from remat_cli.torch.private import LOCK_SECONDS, CppBuilder, FileLock, cpp_functions, inductor_config
 
 MOST = 16  # functions that are compiled together; as many again may be compiled meanwhile
 INCLUDED = re.compile(r"^\s*#include .*$", re.MULTILINE)
@@ -59,22 +60,22 @@ class _Pack:
     """What torch would compile, one by one, of a graph's code. It waits for this as for a worker of its own."""
 
     def __init__(self) -> None:
-        self.builders: list[Any] = []
+        self.waiting: list[tuple[str, Any]] = []  # the lock of each function, and what compiles it
 
     def submit(self, work: Any) -> _Pack:
-        (builder,) = work.args[-1]
-        self.builders.append(builder)
+        lock, (builder,) = work.args
+        self.waiting.append((lock, builder))
         return self
 
     def result(self) -> None:
         """Compile them all, at the first call."""
-        alike: dict[str, list[Any]] = {}
-        for builder in self.builders:
-            alike.setdefault(_flags(builder), []).append(builder)
-        self.builders = []
+        alike: dict[str, list[tuple[str, Any]]] = {}
+        for lock, builder in self.waiting:
+            alike.setdefault(_flags(builder), []).append((lock, builder))
+        self.waiting = []
         packs = [some[first : first + MOST] for some in alike.values() for first in range(0, len(some), MOST)]
         with suppress(Exception), ThreadPoolExecutor(max(1, inductor_config.compile_threads)) as pool:
-            list(pool.map(_build, (pack for pack in packs if len(pack) > 1)))
+            list(pool.map(_build_once, (pack for pack in packs if len(pack) > 1)))
 
 
 def pack(source: str) -> None:
@@ -104,6 +105,15 @@ def _flags(builder: Any) -> str:
     """How the compiler is called, but for the names of files."""
     target = _target(builder)
     return str(builder.get_command_line()).replace(str(target.with_suffix("")), "")
+
+
+def _build_once(pack: Sequence[tuple[str, Any]]) -> None:
+    """Compile together what no other process has compiled by now. All take locks in one order, so none waits for ever."""
+    with ExitStack() as locks:
+        for lock in sorted(path for path, _ in pack):
+            locks.enter_context(FileLock(lock, timeout=LOCK_SECONDS))
+        if missing := [builder for _, builder in pack if not _target(builder).exists()]:
+            _build(missing)
 
 
 def _build(builders: Sequence[Any]) -> None:

@@ -47,6 +47,7 @@ from torch.distributed import _composable_state as states
 from torch.fx import graph as graphs
 from torch.multiprocessing.reductions import StorageWeakRef as StorageWeakRef
 from torch.utils import _python_dispatch as dispatch
+from torch.utils._filelock import FileLock as FileLock
 
 # AOTAutograd: joint graphs, their cleaning and their division into two
 functorch_config: Any = of_functorch
@@ -62,6 +63,7 @@ inductor_config: Any = of_inductor
 ASYNC_COMPILE = "torch._inductor.async_compile.AsyncCompile"
 DONATED = "torch._inductor.graph.get_donated_idxs"
 cpp_functions: Any = codecache.CppPythonBindingsCodeCache
+LOCK_SECONDS: float = codecache.LOCK_TIMEOUT  # that torch waits for another process which compiles the same
 
 # how ops are run: graphs that empty their arguments, no modes of others, bodies of higher-order ops
 BoxedCodeGen = graphs._BoxedCodeGen

@@ -22,12 +22,12 @@ MOST = 24  # plans kept of a graph
 
 @dataclass(slots=True)
 class Written:
-    """`peaks`: the peak of each plan's code. `more`: what ops hold beyond the model. `failed`: the largest budget to
-    which no plan was found to keep."""
+    """`peaks`: the peak of each plan's code. `more`: what ops hold beyond the model. `answers`: the peak of the plan that
+    was used for each budget."""
 
     peaks: dict[Order, int] = field(default_factory=dict)
     more: More = field(default_factory=dict)
-    failed: int = 0
+    answers: dict[int, int] = field(default_factory=dict)
 
 
 WRITTEN: dict[str, Written] = {}  # of this process
@@ -45,16 +45,17 @@ def recall_written(problem: Problem) -> Written:
         pairs = [(legal(problem, order), int(peak)) for order, peak in found.get("peaks", ())]
         peaks = {order: peak for order, peak in pairs if order is not None}
         more = {int(op): int(held) for op, held in found.get("more", ())}
-        failed = int(found.get("failed", 0)) if peaks else 0
-        WRITTEN[place] = Written(peaks, more, failed)
+        answers = {int(budget): int(peak) for budget, peak in found.get("answers", ()) if peak in peaks.values()}
+        WRITTEN[place] = Written(peaks, more, answers)
     return WRITTEN[place]
 
 
 def remember_written(problem: Problem, known: Written) -> None:
-    leanest = sorted(known.peaks.items(), key=lambda pair: pair[1])[:MOST]
+    used = set(known.answers.values())
+    leanest = sorted(known.peaks.items(), key=lambda pair: (pair[1] not in used, pair[1]))[:MOST]
     entry = {
         "peaks": [[list(order), peak] for order, peak in leanest],
         "more": list(known.more.items()),
-        "failed": known.failed,
+        "answers": list(known.answers.items()),
     }
     Store(folder()).keep(place_of(problem), {"method": "torch", "budget": None}, entry)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import multiprocessing
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,13 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]
     """The compilers that are called, in a cache folder of torch's that is empty at first."""
     pick_vec_isa()  # which tries the compiler
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    CppPythonBindingsCodeCache.cache_clear()
+    yield counted(monkeypatch)
+    CppPythonBindingsCodeCache.cache_clear()
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The compilers that are called from now on."""
     found: list[str] = []
     run = cpp_builder.run_compile_cmd
 
@@ -36,9 +45,7 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]
         run(command, cwd)
 
     monkeypatch.setattr(cpp_builder, "run_compile_cmd", count)
-    CppPythonBindingsCodeCache.cache_clear()
-    yield found
-    CppPythonBindingsCodeCache.cache_clear()
+    return found
 
 
 def code(*numbers: int) -> str:
@@ -61,6 +68,30 @@ def test_each_function_is_found_by_torch_after_one_call_of_the_compiler(calls: l
     CppPythonBindingsCodeCache.cache_clear()  # as in another process
     assert [made_by(number) for number in (7, 5, 3)] == [7, 5, 3]
     assert len(calls) == 1
+
+
+def _one_of_two(both_wait: Any, folder: str, told: Any) -> None:
+    """Pack the functions, load them once the other process has packed them too, and tell the calls of the compiler."""
+    pick_vec_isa()
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder
+    with pytest.MonkeyPatch.context() as patch:
+        found = counted(patch)
+        packed.pack(code(3, 5, 7))
+        both_wait.wait()
+        told.put(([made_by(number) for number in (3, 5, 7)], len(found)))
+
+
+def test_of_two_processes_that_need_the_same_functions_one_compiles(tmp_path: Path) -> None:
+    spawning = multiprocessing.get_context("spawn")
+    both_wait, told = spawning.Barrier(2), spawning.Queue()
+    both = [spawning.Process(target=_one_of_two, args=(both_wait, str(tmp_path), told)) for _ in range(2)]
+    for one in both:
+        one.start()
+    answers = [told.get() for _ in both]
+    for one in both:
+        one.join()
+    assert [made for made, _ in answers] == [[3, 5, 7]] * 2
+    assert sum(number for _, number in answers) == 1
 
 
 @pytest.mark.slow
