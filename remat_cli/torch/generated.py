@@ -39,7 +39,8 @@ from remat_cli.torch.private import (
     ir,
     without_modes,
 )
-from remat_cli.torch.reading import output_of
+from remat_cli.torch.lowering import stays
+from remat_cli.torch.reading import is_tangent, output_of, tensors_of
 from remat_cli.torch.workspaces import workspace_of
 
 NAMES = "<forward code>", "<backward code>"
@@ -166,9 +167,14 @@ def look(split: Split, held: Sequence[bool], ready: bool = False) -> HeldByCode:
             for node, value in zip(wanted, passed, strict=True)
         ]
         watch.meter.watch(arguments)
+        given_on = [
+            argument
+            for node, argument in zip(wanted, arguments, strict=True)
+            if is_tangent(node) and stays(sum(tensor.nbytes for tensor in tensors_of(argument)))
+        ]
         del made, known, saved
         gradients = _program(backward, watch)(arguments)
-        del kept, gradients, resident
+        del kept, given_on, gradients, resident
     for module, written in zip(split, (forward, backward), strict=True):
         hand(module, written.lowering)
     kernels = [kernel for written in (forward, backward) for kernel in watch.kernels(written)]

@@ -113,8 +113,7 @@ def lower(joint: Joint, pricing: Pricing) -> Lowered:
             _add(state, old, ordered, False, again=True)
         _add(state, op, ordered, False)
     returned = [node for node in joint.backward_outputs if isinstance(node, fx.Node)]
-    small = [node for node in joint.tangents if sum(b.bytes for b in joint.buffers[node]) <= SCALAR_BYTES]
-    given = joint.tangents if HOLDS_TANGENTS else small
+    given = [node for node in joint.tangents if stays(sum(buffer.bytes for buffer in joint.buffers[node]))]
     outputs = [v for node in held_outputs(joint) for v in _values(state, node, set(handed))]
     outputs += [v for node in (*returned, *given) for v in _values(state, node, set())]
     problem = Problem(
@@ -124,6 +123,11 @@ def lower(joint: Joint, pricing: Pricing) -> Lowered:
         resident=sum(buffer.bytes for buffer in joint.resident),
     )
     return Lowered(joint, sound(problem, "a joint graph's problem"), tuple(state.ops), tuple(state.symbols))
+
+
+def stays(tangent: int) -> bool:
+    """Whether a tangent of so many bytes is held until the backward pass ends, as the one of a loss is by its caller."""
+    return HOLDS_TANGENTS or tangent <= SCALAR_BYTES
 
 
 def _values(state: _Lowering, node: fx.Node, without: set[Buffer]) -> list[int]:

@@ -117,7 +117,7 @@ def test_what_the_backward_pass_writes_over_is_held_once_in_this_plan_alone(monk
         parameter.grad = None
     held = sum(tensor.nbytes for tensor in (*module.parameters(), given, aims))
     (plan,) = report(options["custom_partitioner_fn"]).graphs
-    assert plan.predicted == pytest.approx(held + allocated(lambda: run(given, aims).backward()), abs=64)
+    assert plan.predicted == held + allocated(lambda: run(given, aims).backward())
     logits = 4 * 512 * 500
     assert max(held for held, _ in seen[0].kernels) == pytest.approx(seen[0].peak + logits, abs=0.1 * logits)
 
