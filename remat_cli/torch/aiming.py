@@ -4,15 +4,15 @@ Inductor also holds what no plan says: weights in layouts of its own, workspace,
 it makes at once because one kernel makes it. A look at the code of a plan shows where that is. From then on the model
 counts it as workspace of the ops that the kernel carries out, and the next plan is made with it. Where the code of a
 plan is over the budget, the next one aims below it by half as much. A plan is brought near to the order of the graph
-first (`alike.py`). Where the model has no plan within the budget any more, what the leanest by the model alone holds is
-looked at in its place: that plan is the same for all budgets.
+first (`alike.py`). Where the model has no plan within the budget any more, the leanest by all that was learnt is the
+last one.
 
 Each plan whose code was looked at before counts as well, by the peak that it had then. The code of the plan that is
 used is looked at anew.
 
 Invariant: in whatever order budgets are asked, a smaller one never holds more than a larger one. Among the plans whose
-code was looked at for this graph, whatever the budget, none that agrees with what was answered before is better: cheaper
-within the budget, or leaner where none keeps to it.
+code was looked at for this graph, whatever the budget, none that agrees with what was answered before is better:
+cheaper within the budget, or leaner where none keeps to it.
 """
 
 from __future__ import annotations
@@ -126,27 +126,27 @@ class _Aiming:
         return any(peak > max(asked, budget) for asked, peak in self.written.answers.items())
 
     def aim(self) -> None:
-        """Search with all that the code was seen to hold."""
+        """Search with all that the code was seen to hold. Where the model knows of no plan, the leanest was looked at:
+        by all that was learnt. Otherwise the leanest by the model alone is considered, the same for all budgets."""
         budget, missed = self.without.budget, 0
-        for _ in range(0 if self.missed_before() else TRIES):
+        for _ in range(TRIES):
             if not self.best()[1].over:
                 return
             found = self.search(budget + self.spare() - missed // 2, self.written.more)
-            peak = self.attempt(found) if found.fits and found.order not in self.tried else None
-            if peak is None:
+            peak = None if found.order in self.tried else self.attempt(found)
+            if not found.fits:
                 return
+            if peak is None:
+                break
             missed = max(0, peak - budget)
+        if self.best()[1].over:
+            self.attempt(self.search(0, {}))
 
     def search(self, limit: int, more: More) -> PlannedOrder:
         """A plan within so many bytes, in the order of the graph as far as its peak allows."""
         found = self.way.search(limit, more)
         order = self.way.alike(found.order, more)
         return replace(found, order=order, outcome=self.way.judge(order, more).outcome)
-
-    def go_lean(self) -> None:
-        """Consider the leanest plan by the model, which is the same for all budgets."""
-        if not self.missed_before():
-            self.attempt(self.search(0, {}))
 
     def spare(self) -> int:
         """By how much the model says too much of each plan whose code is known. Without recomputation the peak is
@@ -188,10 +188,9 @@ def aim(way: Aim, whole: PlannedOrder, written: Written) -> Aimed | None:
         state = _Aiming(way, written, splits)
         if state.attempt(whole) is None:
             return None
-        state.aim()
+        if not state.missed_before():
+            state.aim()
         state.recall()
-        if state.best()[1].over:
-            state.go_lean()
         found, told = state.best()
         if state.holds(found, told):
             written.answers[told.budget] = told.peak

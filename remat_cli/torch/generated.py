@@ -25,6 +25,7 @@ from remat_cli.torch.bodies import without_data
 from remat_cli.torch.building import PLACE, Split
 from remat_cli.torch.handed import Form, Lowering, form_of, hand, write
 from remat_cli.torch.joint import copy_of
+from remat_cli.torch.lowering import stays
 from remat_cli.torch.metering import Meter
 from remat_cli.torch.private import (
     ASYNC_COMPILE,
@@ -39,7 +40,6 @@ from remat_cli.torch.private import (
     ir,
     without_modes,
 )
-from remat_cli.torch.lowering import stays
 from remat_cli.torch.reading import is_tangent, output_of, tensors_of
 from remat_cli.torch.workspaces import workspace_of
 

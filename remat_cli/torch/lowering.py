@@ -126,7 +126,7 @@ def lower(joint: Joint, pricing: Pricing) -> Lowered:
 
 
 def stays(tangent: int) -> bool:
-    """Whether a tangent of so many bytes is held until the backward pass ends, as the one of a loss is by its caller."""
+    """Whether a tangent of so many bytes is held until the backward pass ends, as a loss's own is by its caller."""
     return HOLDS_TANGENTS or tangent <= SCALAR_BYTES
 
 

@@ -108,7 +108,7 @@ def _flags(builder: Any) -> str:
 
 
 def _build_once(pack: Sequence[tuple[str, Any]]) -> None:
-    """Compile together what no other process has compiled by now. All take locks in one order, so none waits for ever."""
+    """Compile together what no other process has compiled by now. Locks are taken in one order: none waits for ever."""
     with ExitStack() as locks:
         for lock in sorted(path for path, _ in pack):
             locks.enter_context(FileLock(lock, timeout=LOCK_SECONDS))

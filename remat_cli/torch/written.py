@@ -22,8 +22,8 @@ MOST = 24  # plans kept of a graph
 
 @dataclass(slots=True)
 class Written:
-    """`peaks`: the peak of each plan's code. `more`: what ops hold beyond the model. `answers`: the peak of the plan that
-    was used for each budget."""
+    """`peaks`: the peak of each plan's code. `more`: what ops hold beyond the model. `answers`: the peak of the plan
+    that was used for each budget."""
 
     peaks: dict[Order, int] = field(default_factory=dict)
     more: More = field(default_factory=dict)

@@ -85,7 +85,7 @@ def twin(module: nn.Module) -> nn.Module:
 
 def backend(budget: str, moves: int = MOVES) -> Backend:
     """A backend whose searches are limited by work."""
-    return Backend(Partitioner(allowance_of(budget), estimates("cpu"), lambda _: limited(8, moves)))
+    return Backend(Partitioner(allowance_of(budget), estimates("cpu"), lambda _: limited(30, moves)))
 
 
 def measured(backend: Backend, module: nn.Module, run: Callable[..., Any], arguments: tuple[Any, ...]) -> int:

@@ -34,7 +34,10 @@ def searched(limit: int, more: More) -> PlannedOrder:
 
 
 def aimed(
-    budget: int, told: Callable[[int], int | None], written: Written | None = None
+    budget: int,
+    told: Callable[[int], int | None],
+    written: Written | None = None,
+    search: Callable[[int, More], PlannedOrder] = searched,
 ) -> tuple[Aimed | None, list[PlannedOrder]]:
     now: list[PlannedOrder] = []
 
@@ -47,7 +50,7 @@ def aimed(
         return None if held is None else HeldByCode(held, ((held, (0,)),))
 
     way = Aim(
-        search=searched,
+        search=search,
         alike=lambda order, _: order,
         judge=lambda order, more: judged(order[1], more),
         build=build,
@@ -124,14 +127,13 @@ def test_a_smaller_budget_never_holds_more_in_whatever_order_budgets_are_asked(s
     assert any(own <= budget for budget, own in held)
 
 
-def test_a_plan_that_the_model_foretells_to_be_over_is_not_looked_at_beside_the_leanest() -> None:
-    found, tried = aimed(380, lambda peak: peak + 100)
-    assert found is not None
-    assert [plan.order[1] for plan in tried] == [WHOLE, LEAST]
-    found, tried = aimed(550, lambda peak: peak + (300 if peak < 600 else 0))
-    assert found is not None
-    assert [plan.order[1] for plan in tried][-1] == LEAST
-    assert all(plan.fits for plan in tried[1:-1])
+def test_no_plan_is_looked_at_after_one_that_the_model_foretells_to_be_over() -> None:
+    def search(limit: int, more: More) -> PlannedOrder:
+        return searched(limit, more) if more else judged(LEAST - 10, more, limit)
+
+    _, tried = aimed(550, lambda peak: peak + 300, search=search)
+    assert [plan.fits for plan in tried[1:]] == [False]
+    assert tried[-1].order[1] == LEAST
 
 
 def test_a_budget_below_one_that_no_plan_kept_is_not_searched_again() -> None:

@@ -55,7 +55,7 @@ def train(before_backward: Callable[[], object] = lambda: None) -> None:
     torch.manual_seed(0)
     module, given = nn.Sequential(Gated(), Gated()), torch.randn(512, 32)
     options = inductor_options("60%")
-    options["custom_partitioner_fn"].partitioner.clock = lambda _: limited(5, 3000)
+    options["custom_partitioner_fn"].partitioner.clock = lambda _: limited(30, 3000)
     with config.patch({**options, "force_disable_caches": True}):
         loss = torch.compile(module, dynamic=False)(given).square().sum()
         before_backward()

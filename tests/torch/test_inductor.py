@@ -92,7 +92,8 @@ def two_convolutions() -> tuple[nn.Module, torch.Tensor]:
 def test_the_peak_of_inductors_own_code_is_what_the_allocator_gives_out() -> None:
     torch.manual_seed(0)
     module, given = two_convolutions()
-    asked = partitioner("90%", time_limit=1)
+    asked = partitioner("90%")
+    asked.partitioner.clock = lambda _: limited(30, 3000)
     with config.patch(custom_partitioner_fn=asked, force_disable_caches=True), warnings.catch_warnings():
         warnings.simplefilter("ignore", RematWarning)  # of a budget that cannot be kept
         run = torch.compile(module, dynamic=False)
@@ -117,7 +118,7 @@ def test_a_budget_that_is_not_met_names_the_copies_that_inductor_makes_of_weight
     torch.manual_seed(0)
     module, given = two_convolutions()
     own = partitioner("10%").partitioner
-    own.clock = lambda _: limited(5, 500)
+    own.clock = lambda _: limited(30, 500)
     asked = PlanOnly(own, "")
     patch = config.patch(custom_partitioner_fn=asked, force_disable_caches=True, layout_optimization=layouts)
     with patch, pytest.warns(RematWarning, match="no plan was found") as heard, pytest.raises(Stop):
@@ -144,7 +145,7 @@ def test_what_inductors_code_holds_keeps_to_the_budget() -> None:
     torch.manual_seed(0)
     module, given = blocks()
     own = partitioner("80%").partitioner
-    own.clock = lambda _: limited(5, 30_000)
+    own.clock = lambda _: limited(30, 30_000)
     with config.patch(custom_partitioner_fn=PlanOnly(own, ""), force_disable_caches=True), pytest.raises(Stop):
         torch.compile(module, dynamic=False)(given)
     (plan,) = own.plans
@@ -167,7 +168,7 @@ class Gated(nn.Module):
 def test_what_code_holds_beyond_the_model_is_learnt_of_the_ops_in_its_kernels() -> None:
     torch.manual_seed(0)
     own = partitioner("55%").partitioner
-    own.clock = lambda _: limited(5, 3000)
+    own.clock = lambda _: limited(30, 3000)
     known = set(WRITTEN)
     with config.patch(custom_partitioner_fn=PlanOnly(own, ""), force_disable_caches=True), pytest.raises(Stop):
         torch.compile(nn.Sequential(*[Gated() for _ in range(3)]), dynamic=False)(torch.randn(512, 32))
@@ -272,7 +273,7 @@ def test_code_that_torchs_own_cache_serves_is_reported_as_such(tmp_path: Path, m
     told = []
     for _ in range(2):
         torch._dynamo.reset()
-        asked = partitioner("100%", time_limit=1)
+        asked = partitioner("100%")
         assert "no graph was compiled" in str(report(asked))
         with config.patch(custom_partitioner_fn=asked, fx_graph_cache=True):
             torch.compile(module, dynamic=False)(given).sum().backward()

@@ -112,7 +112,7 @@ def test_a_graphs_functions_are_compiled_together(
     module, given = nn.Sequential(*layers), torch.randn(64, 32)
     stock = copy.deepcopy(module)
     options = inductor_options("75%")
-    options["custom_partitioner_fn"].partitioner.clock = lambda _: limited(5, 3000)
+    options["custom_partitioner_fn"].partitioner.clock = lambda _: limited(30, 3000)
     with config.patch({"force_disable_caches": True, "compile_threads": threads}):
         own = _gradients(module, lambda: torch.compile(module, dynamic=False, options=options), given)
         first = len(calls)

@@ -72,7 +72,7 @@ class Repeated(nn.Module):
 
 
 def asked(budget: str | int, beside: Any = 0) -> Backend:
-    return Backend(Partitioner(allowance_of(budget, beside), estimates("cpu"), lambda _: limited(8, 20_000)))
+    return Backend(Partitioner(allowance_of(budget, beside), estimates("cpu"), lambda _: limited(30, 20_000)))
 
 
 def without_recomputation(make: Any) -> int:
