@@ -34,7 +34,7 @@ BUDGET = "60%"
 LOCK = ".lock"  # which a batch holds while it runs, and leaves
 NEAR = 0.0005  # what the words round off, and a little more
 PROGRAM = """
-import sys, warnings
+import signal, sys, warnings
 warnings.simplefilter("ignore")
 import remat_cli as remat
 def heard(known):
@@ -45,6 +45,7 @@ try:
     plan = remat.solve("m.onnx", budget=budget, time_limit=seconds, cache=False, report=heard)
 except KeyboardInterrupt as stop:
     plan = getattr(stop, "plan", None)
+signal.signal(signal.SIGINT, signal.SIG_IGN)  # what comes after the call is not remat's
 if plan is not None: plan.save("m.plan.json")
 """
 
