@@ -76,9 +76,14 @@ def _one_of_two(both_wait: Any, folder: str, told: Any) -> None:
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder
     with pytest.MonkeyPatch.context() as patch:
         found = counted(patch)
-        packed.pack(code(3, 5, 7))
-        both_wait.wait()
-        told.put(([made_by(number) for number in (3, 5, 7)], len(found)))
+        try:
+            packed.pack(code(3, 5, 7))
+            both_wait.wait()
+            told.put(([made_by(number) for number in (3, 5, 7)], len(found)))
+        except BaseException as error:
+            both_wait.abort()  # the other is not left waiting, nor is the test
+            told.put(([], repr(error)))
+            raise
 
 
 def test_of_two_processes_that_need_the_same_functions_one_compiles(tmp_path: Path) -> None:
