@@ -14,7 +14,7 @@ without a time-out it depends on the seed alone.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 
 import numpy as np
 
@@ -98,19 +98,15 @@ class _Narrowing:
 
         Packing takes most of the time: where none fits at once, only the one that comes nearest is packed.
         """
-        best: tuple[int, Order] | None = None
-        for other in self._alike(order):
-            height = self.memory.height(other, self.clock)
-            if height <= self.room:
-                return height, other
-            best = (height, other) if best is None else min(best, (height, other), key=lambda one: one[0])
-        nearest = order if best is None else best[1]
-        return self.memory.height(nearest, self.clock, effort=SURE), nearest
-
-    def _alike(self, order: Order) -> Iterator[Order]:
-        """This order and some of the same computes; of a search's own order packing takes several times as long as of
-        quieter ones, so where those are to be had it is left out."""
+        at_once = self.clock.within(0)  # to pack a search's own order takes several times as long as quieter ones
+        best = self.memory.height(order, at_once), order
         if self.memory.as_they_come:
-            yield order
-            yield tidied(self.memory.live, order)
-        yield from quieter(self.memory, order, self.seed, self.clock)
+            neat = tidied(self.memory.live, order)
+            best = min(best, (self.memory.height(neat, self.clock), neat), key=lambda one: one[0])
+        if best[0] <= self.room:
+            return best
+        for other in quieter(self.memory, order, self.seed, self.clock):
+            best = min(best, (self.memory.height(other, self.clock), other), key=lambda one: one[0])
+            if best[0] <= self.room:
+                return best
+        return self.memory.height(best[1], self.clock, effort=SURE), best[1]
