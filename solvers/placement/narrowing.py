@@ -2,9 +2,10 @@
 
 The search moves ops about where that costs nothing, which leaves lifetimes in disorder. So ops are first moved about
 again, briefly, so that little is held away from the peak (`quiet.py`): most plans then have places in what is live at
-once, and are packed in a fraction of the time that the search's own order takes. Where a block is still higher, the order is made to hold half of that less, from where it is, and placed again:
-where it holds less already nothing need change. That goes on between the most that could be placed and the least that
-could not, and then for a cheaper order there.
+once, and are packed in a fraction of the time that the search's own order takes. Where a block is still higher, the
+order is made to hold half of that less, from where it is, and placed again: where it holds less already nothing need
+change. That goes on between the most that could be placed and the least that could not, and then for a cheaper order
+there.
 
 Where a block is laid out as requests come, orders are also tried with each op back beside what reads it (`tidy.py`).
 
