@@ -48,7 +48,7 @@ from remat_cli.usual import PROFILE_TIME
 from solvers.clock import Clock
 from solvers.notes import Note
 
-SEEN = "strict and default, op by op"  # how a model is seen
+SEEN = "strict and default, op by op, functions beside"  # how a model is seen: what was seen otherwise is seen anew
 NAMED_OPS = 5  # of the ops that could not be measured
 NOW = SurveyProgress(0, 0, "how fast this machine is now", 0.0)
 WHOLE = SurveyProgress(0, 0, "the whole graph", 0.0)
