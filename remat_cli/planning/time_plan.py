@@ -83,10 +83,6 @@ class TimePlan:
         """Whether there is time for a search more, where the first took so many seconds."""
         return self.left >= 0.5 * took
 
-    def nearer(self) -> Limits:
-        """Moving ops about until a model that was measured fits."""
-        return self.limits.share(0.3)
-
     def trial_seconds(self) -> float:
         """A run of a model: a process has to start, and there are two short runs."""
         return min(max(self.left, 5.0), TRIAL_SECONDS)
@@ -117,10 +113,6 @@ class TimePlan:
         its moves apart: it comes in large steps, and would leave nothing for the search."""
         return limited(moves=PLACING_GRACE_MOVES) if self.by_work else _graced(self.limits.clock)
 
-    def bettering(self) -> Clock:
-        """Making a plan that fits lower or cheaper: the same without the grace."""
-        return limited(moves=PLACING_GRACE_MOVES) if self.by_work else self.limits.clock
-
     def walking(self) -> Clock:
         """Walks, which make the plan of last resort."""
         return self.limits.clock.share(0.3)
@@ -129,9 +121,9 @@ class TimePlan:
         """One search for a plan that needs less."""
         return self.limits.share(0.5)
 
-    def lowering(self) -> Limits:
+    def lowering(self) -> Clock:
         """Making the block lower, at the end."""
-        return self.limits.share(0.5)
+        return limited(moves=PLACING_GRACE_MOVES) if self.by_work else self.limits.clock.share(0.5)
 
     # For the least memory, live bytes are made least first; then what is held.
 

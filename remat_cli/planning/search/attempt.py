@@ -1,12 +1,12 @@
 """One attempt at a plan, and how it came out: what goes through the stages, and what the next attempt is chosen by.
 
-Invariant: an attempt is a value, and stages change nothing of it; what they met on the way stands in `met`.
+Invariant: an attempt is a value, and stages change nothing of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from remat_cli.planning.search.answer import Answer
@@ -21,8 +21,7 @@ class Attempt:
     one search. `asked`: what the order's model must pass. `budget`: what the user asked for, whatever less or more is
     asked for now.
 
-    `known`: an answer whose plan is tried instead of searching; `candidate`: that plan, maybe with its places. `met`:
-    the plans that passed while the search went on.
+    `known`: an answer whose plan is tried instead of searching; `candidate`: that plan, maybe with its places.
     """
 
     searched: PlanRequest
@@ -30,7 +29,6 @@ class Attempt:
     budget: int
     known: Answer | None = None
     candidate: Candidate | None = None
-    met: list[Answer] = field(default_factory=list, compare=False)
 
     @property
     def subject(self) -> Subject:

@@ -44,9 +44,7 @@ def tell(attempt: Attempt, found: Answer) -> None:
     if not passed.found or (passed.promise and target.counted(passed.promise) > attempt.budget):
         return
     subject = passed.subject if attempt.searched is attempt.asked else attempt.subject
-    passed = replace(passed.about(subject), budget=attempt.budget)
-    attempt.met.append(passed)
-    attempt.asked.so_far.keep(passed)
+    attempt.asked.so_far.keep(replace(passed.about(subject), budget=attempt.budget))
 
 
 def _as_run(request: PlanRequest, candidate: Candidate, model: Rewritten) -> Candidate | None:

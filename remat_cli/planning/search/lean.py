@@ -22,7 +22,7 @@ MOST_PLACED = 6  # orders of which models are made
 
 def lean_candidate(request: PlanRequest) -> Candidate:
     """The leanest plan, with its places: the same for every request about the subject, so it is found once."""
-    key = id(request.subject.graph), request.later_runs, request.subject.problem
+    key = id(request.subject.graph), request.subject.problem
     if key not in request.leanest:
         request.leanest[key] = _least_placed(request)
     return request.leanest[key]

@@ -55,16 +55,13 @@ def _leanest(request: PlanRequest) -> Answer:
 def _searched(request: PlanRequest, fitted: Fitted) -> Answer:
     """Search with room left for the additions of the rewriting. Where that leads to no plan, search without that
     room."""
-    online = request.target.online
-    limits = fitted.within(request.time.searching(online))
+    limits = fitted.within(request.time.searching(request.target.online))
     narrow = request.room - request.target.reserve(request.subject.problem)
     found = _by_forms(request, narrow, limits, fitted)
-    if not found.found and online and not request.late:
-        found = _by_forms(request, narrow, request.time.searching_again(), fitted)
     hopeless = (found.schedule.result.needed or 0) > request.most
     if found.found or request.most == narrow or request.late or hopeless:
         return found
-    return _by_forms(request, request.most, limits, fitted)
+    return _by_forms(request, request.most, request.time.searching_again(), fitted)
 
 
 def _by_forms(request: PlanRequest, budget: int, limits: Limits, fitted: Fitted) -> Answer:

@@ -17,7 +17,7 @@ from remat_cli.planning.search.attempt import Attempt
 from remat_cli.planning.search.fitting import Fitted
 from remat_cli.planning.search.ordering import Ordered
 from remat_cli.planning.search.proofs import judged
-from remat_cli.planning.search.repairs import arrange_cheaper, lower, repair, walk
+from remat_cli.planning.search.repairs import lower, repair, walk
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.targets.candidate import Candidate
 from solvers.coroutines import run
@@ -83,7 +83,7 @@ def _cheapest_alternative(request: PlanRequest, first: Answer, fitted: Fitted) -
             break  # a plan for even less memory costs more
     if not fitting:
         return None
-    return arrange_cheaper(request, min(fitting, key=lambda one: one[:2])[2])
+    return min(fitting, key=lambda one: one[:2])[2]
 
 
 def _made_for_less(request: PlanRequest, first: Answer) -> Iterator[Answer]:

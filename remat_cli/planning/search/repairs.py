@@ -26,7 +26,6 @@ Repairing: TypeAlias = Generator[bool, None, Candidate | None]  # a step says wh
 
 # each round asks for less by the excess of the last model, because its session adds to what ops need
 SETTLING_ROUNDS = 8
-LOWERING_ROUNDS = 6  # rounds of making the block lower
 
 
 def repair(request: PlanRequest, candidate: Candidate, clock: Clock) -> Repairing:
@@ -67,44 +66,16 @@ def settle(request: PlanRequest, candidate: Candidate, clock: Clock, fit: Fit = 
     return None
 
 
-def arrange_cheaper(request: PlanRequest, candidate: Candidate) -> Candidate:
-    """The candidate, or a cheaper one that its order leads to where values are placed as requests come, and ops may be
-    computed again."""
-    if not request.target.online or request.late:
-        return candidate
-    other = run(settle(request, candidate, request.time.bettering(), fitted))
-    return other if other is not None and other.cost < candidate.cost else candidate
-
-
 def lower(request: PlanRequest, candidate: Candidate) -> Candidate:
-    """The same plan in a lower block, as far as a share of the time allows, with ops moved about if that lowers it
-    further.
-
-    Moving ops about lowers the live bytes, so that an even lower block may be enough.
-    """
-    if request.target.online:
+    """The same plan in a lower block, if one is found: with ops moved about, or packed for longer."""
+    places = None if candidate.footprint is None else candidate.footprint.placement
+    if places is None or places.block <= places.bound or request.late:
         return candidate
-    request = replace(request, limits=request.time.lowering())
-    for _ in range(LOWERING_ROUNDS):
-        other = None if request.late else _lower_once(request, candidate)
-        if other is None:
-            break
-        candidate = other
-    return candidate
-
-
-def _lower_once(request: PlanRequest, candidate: Candidate) -> Candidate | None:
-    """The plan in a lower block than its own, at no more cost, if one exists and is found."""
-    assert candidate.footprint is not None
-    places = candidate.footprint.placement
-    if places is None or places.block <= places.bound:
-        return None
     wanted = request.counted(candidate) - places.block + places.bound
-    clock = request.time.bettering()
+    clock = request.time.lowering()
     other = run(settle(replace(request, budget=wanted), candidate, clock)) or candidate
     packed = request.target.place(other, clock=clock.share(ENOUGH_SHARE))
-    best = packed if request.counted(packed) < request.counted(other) else other
-    return best if request.counted(best) < request.counted(candidate) else None
+    return min(candidate, other, packed, key=request.counted)
 
 
 def walk(request: PlanRequest, candidate: Candidate, clock: Clock) -> Candidate | None:

@@ -80,8 +80,6 @@ class PlanRequest:
     `memories`: what orders of a problem need, by problem.
     `newest`: the two candidates placed last, which are often asked for again.
     `beside`: whether it is asked beside another, so that nobody hears of its progress.
-    `later_runs`: whether memory is predicted for the later runs of a default session, which hold outputs from the
-    beginning.
     """
 
     subject: Subject
@@ -94,12 +92,11 @@ class PlanRequest:
     enough: Enough | None = None
     so_far: SoFar = field(default_factory=SoFar, compare=False, repr=False)
     beside: bool = False
-    later_runs: bool = False
     by_memory: bool = False
     leanly: bool = False
     at_hand: int | None = None
     lean: dict[Problem, tuple[int, ...]] = field(default_factory=dict, compare=False, repr=False)
-    leanest: dict[tuple[int, bool, Problem], Candidate] = field(default_factory=dict, compare=False, repr=False)
+    leanest: dict[tuple[int, Problem], Candidate] = field(default_factory=dict, compare=False, repr=False)
     newest: list[tuple[Key, Candidate]] = field(default_factory=list, compare=False, repr=False)
     trials: dict[int, tuple[Subject, Trials]] = field(default_factory=dict, compare=False, repr=False)
     memories: dict[int, tuple[Problem, MemoryModel]] = field(default_factory=dict, compare=False, repr=False)
@@ -160,11 +157,7 @@ class PlanRequest:
 
     def sized(self, subject: Subject) -> Subject:
         """The subject with every size as the allocator takes it; a problem without a model as it stands."""
-        return subject if subject.graph is None else subject.solving(self.in_units(subject.problem))
-
-    def in_units(self, problem: Problem) -> Problem:
-        """The problem with every size as the allocator takes it."""
-        return self.target.in_units(problem, self.later_runs)
+        return subject if subject.graph is None else subject.solving(self.target.in_units(subject.problem))
 
     def counted(self, candidate: Candidate) -> int:
         return self.target.counted(candidate.promise)

@@ -100,11 +100,6 @@ class StockTarget(Target):
     def promise_as_is(self, graph: Graph, problem: Problem) -> Promise:
         return original_by_default(graph, problem).promise
 
-    def in_units(self, problem: Problem, later: bool = False) -> Problem:
-        """Later runs hold outputs from the beginning."""
-        held = super().in_units(problem)
-        return outputs_apart(held) if later else held
-
     def aside(self, subject: Subject) -> int:
         """Zero, because such a session promises nothing for its process beside the arena."""
         return 0
@@ -145,10 +140,6 @@ class StockTarget(Target):
 
     def memory(self, problem: Problem, room: int) -> MemoryModel:
         return LaterRuns(problem, room)
-
-    def later_runs(self, subject: Subject) -> tuple[bool, ...]:
-        """As later runs hold it; then, where the graph's ops are not the kernels that run, as the first does."""
-        return (True,) if subject.behaviour.optimized else (True, False)
 
     def held_in_any_case(self, subject: Subject) -> int:
         return outside(graph_of(subject))

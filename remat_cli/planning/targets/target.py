@@ -138,8 +138,8 @@ class Target(ABC):
         """Bytes that the rewriting may add to the needs of a plan; room for them is left from the start."""
         return additions(problem)
 
-    def in_units(self, problem: Problem, later: bool = False) -> Problem:
-        """The problem with every size as the allocator takes it. `later`: in later runs, where these differ."""
+    def in_units(self, problem: Problem) -> Problem:
+        """The problem with every size as the allocator takes it."""
         return in_units(problem, self.unit)
 
     def place(self, candidate: Candidate, budget: int | None = None, clock: Clock | None = None) -> Candidate:
@@ -225,11 +225,6 @@ class Target(ABC):
     def seldom_asks_again(self, subject: Subject) -> bool:
         """Whether predictions are about the kernels that run, so that the first search may take nearly all the time."""
         return subject.behaviour.optimized
-
-    def later_runs(self, subject: Subject) -> tuple[bool, ...]:
-        """The ways in which such a session's memory can be predicted, the strictest first: whether as later runs hold
-        it."""
-        return (False,)
 
     def held_by_original(self, subject: Subject) -> int:
         """The measured bytes of the original."""

@@ -90,7 +90,7 @@ def test_an_op_whose_copies_go_astray_is_run_once(fusing: PlanRequest, monkeypat
         found = twice if free else replace(candidate_for(request.subject), subject=request.subject)
         return check(attempt, request.answer_of(request.place(found), 0.0, cut=False))
 
-    found = played(witnessed(fusing, LARGE, []), search)
+    found = played(witnessed(fusing, LARGE), search)
     assert len(asked) > 1
     assert found.found
     assert found.schedule.plan is not None

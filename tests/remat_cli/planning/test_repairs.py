@@ -151,7 +151,7 @@ def test_ctrl_c_while_a_plan_gets_its_places_does_not_lose_it(data: Path, monkey
     asked = replace(just, method="auto", limits=Limits(Clock(AMPLE, lambda: bool(pressed))))
     found = check(asked, repaired_by(asked, candidate.unplaced), candidate)
     assert found.order == moved.order
-    assert asked.time.bettering().interrupts()
+    assert asked.time.lowering().interrupts()
     assert not asked.time.repairing().interrupts()
     monkeypatch.setattr(time_plan, "PLACING_GRACE_SECONDS", 0.0)
     assert asked.time.repairing().interrupts()
