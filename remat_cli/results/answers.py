@@ -22,6 +22,7 @@ from remat_cli.planning.targets.candidate import Candidate, Footprint
 from remat_cli.planning.targets.target import in_units
 from remat_cli.results.store import Damaged
 from solvers.placement.largest import Placement
+from solvers.placement.pattern import outputs_apart
 from solvers.plan import IllegalOrder
 from solvers.problem import Limits, Problem, Result, Status
 from solvers.registry import METHODS
@@ -37,6 +38,7 @@ NOT_KEPT = frozenset(  # fields of an answer that the question gives, or that fo
 REACHED: dict[str, Callable[[Problem, int], Problem]] = {
     "live": lambda problem, unit: problem,
     "held": in_units,
+    "held later": lambda problem, unit: outputs_apart(in_units(problem, unit)),
 }
 
 

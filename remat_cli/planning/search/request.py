@@ -157,7 +157,7 @@ class PlanRequest:
 
     def sized(self, subject: Subject) -> Subject:
         """The subject with every size as the allocator takes it; a problem without a model as it stands."""
-        return subject if subject.graph is None else subject.solving(self.target.in_units(subject.problem))
+        return subject if subject.graph is None else subject.solving(self.target.searched(subject))
 
     def counted(self, candidate: Candidate) -> int:
         return self.target.counted(candidate.promise)

@@ -100,6 +100,11 @@ class StockTarget(Target):
     def promise_as_is(self, graph: Graph, problem: Problem) -> Promise:
         return original_by_default(graph, problem).promise
 
+    def searched(self, subject: Subject) -> Problem:
+        """Where plans are tried, as later runs hold it, with outputs from the beginning: nothing is proved of that."""
+        held = super().searched(subject)
+        return outputs_apart(held) if self.tries_plans(subject) else held
+
     def aside(self, subject: Subject) -> int:
         """Zero, because such a session promises nothing for its process beside the arena."""
         return 0

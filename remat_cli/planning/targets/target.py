@@ -142,6 +142,10 @@ class Target(ABC):
         """The problem with every size as the allocator takes it."""
         return in_units(problem, self.unit)
 
+    def searched(self, subject: Subject) -> Problem:
+        """The problem of which orders are searched for: with every size as the allocator takes it."""
+        return self.in_units(subject.problem)
+
     def place(self, candidate: Candidate, budget: int | None = None, clock: Clock | None = None) -> Candidate:
         """The candidate with its model for such a session and the model's footprint; with a budget, as tightly as that
         asks."""

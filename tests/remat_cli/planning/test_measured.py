@@ -101,6 +101,16 @@ def test_what_holds_too_much_whatever_is_asked_is_no_plan(machine: Callable[...,
     assert there.asked == sorted(there.asked, reverse=True)
 
 
+def test_plans_that_are_tried_are_searched_for_as_later_runs_hold_them(machine: Callable[..., Machine]) -> None:
+    """An Electra had no plan at 75% where orders were searched for as the first run holds them."""
+    request = machine(lambda budget: budget).request
+    problem, subject = request.subject.problem, request.subject
+    outputs = sum(problem.sizes[value] for value in set(problem.outputs))
+    assert request.sized(subject).problem.resident == problem.resident + outputs
+    foretold = replace(subject, behaviour=replace(subject.behaviour, peaks=None))
+    assert request.sized(foretold).problem.resident == problem.resident
+
+
 def test_a_model_that_never_runs_ends_the_search(machine: Callable[..., Machine]) -> None:
     """A search that is limited by work alone asks once, and says that nothing was tried."""
     there = machine(lambda _: None)
