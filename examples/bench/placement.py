@@ -43,7 +43,7 @@ def one(plan: str, model: str, how: str) -> None:
     else:
         places = json.loads(Path(plan).read_text())["placement"]
         from remat_cli.formats.declared import declared
-        from solvers.placement.largest import Placement
+        from solvers.placement.placed import Placement
 
         known = None if how == "traced" else declared(Placement, places)
         running = sessions.planned(model, known, threads=threads)

@@ -19,7 +19,7 @@ from remat_cli.model.graph import Graph
 from remat_cli.onnx_graph.attributes import said_in
 from remat_cli.runtime.c_session import learned_places
 from remat_cli.runtime.placed import Missed
-from solvers.placement.largest import Placement
+from solvers.placement.placed import Placement
 
 HEADER, SOURCE = "remat_places.h", "places.c"
 LIBRARY = "remat_places.c"  # the source as one file

@@ -25,7 +25,7 @@ from remat_cli.model.sessions import KINDS, Session
 from remat_cli.rewrite.copies import COPY
 from remat_cli.rewrite.predict import IN_ARENA_BYTES
 from remat_cli.runtime.session import installed_version
-from solvers.placement.largest import Placement
+from solvers.placement.placed import Placement
 
 STEPS = 3  # runs of a model whose state goes on from run to run
 

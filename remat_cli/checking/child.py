@@ -32,7 +32,7 @@ from remat_cli.model.sessions import STOCK as STOCK_RUNTIME
 from remat_cli.runtime.c_session import c_options, learned_places
 from remat_cli.runtime.in_place import run_in_place
 from remat_cli.runtime.session import options_of, planned, split_chunks, trace_to
-from solvers.placement.largest import Placement
+from solvers.placement.placed import Placement
 
 STRICT, STOCK = REMAT, STOCK_RUNTIME  # the ops of a file run as they stand, or with all options as they are
 LEAN = "arena and pattern off"  # two of these options off

@@ -18,7 +18,7 @@ from remat_cli.checking.weight import COUNTED, mapped_now, resident, resident_no
 from remat_cli.children import Child
 from remat_cli.formats.declared import declared
 from solvers.clock import Clock
-from solvers.placement.largest import Placement
+from solvers.placement.placed import Placement
 
 REST_SECONDS = 0.25  # at most, for threads that spin after a run: onnxruntime's do for some 20 ms if nothing is busy
 REST_LOOK_SECONDS = 0.001

@@ -24,7 +24,7 @@ from remat_cli.formats import arrays
 from remat_cli.formats.declared import declared
 from remat_cli.model.sessions import Session
 from solvers.clock import FOREVER_SECONDS, Clock
-from solvers.placement.largest import Placement
+from solvers.placement.placed import Placement
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 from remat_cli.errors import BadInput
 from remat_cli.formats.files import write_whole
 from remat_cli.formats.weights import StoredWeight, Weights
-from solvers.placement.largest import Placement
+from solvers.placement.placed import Placement
 
 FORMAT = "remat-places 1"
 MOST_AXES, LONGEST = 64, 4000  # of a weight, and of a line that tells of one

@@ -22,7 +22,7 @@ from remat_cli.limits import TEXT_BYTES
 from remat_cli.model.proved import PlanProof, Promise, overhead_of, time_of
 from remat_cli.model.sessions import Session, kind_of
 from remat_cli.reading import parse_json, read_object, read_whole
-from solvers.placement.largest import Placement
+from solvers.placement.placed import Placement
 from solvers.plan import Plan
 from solvers.problem import Problem, Status
 from solvers.simulate import IllegalPlan, Outcome, simulate

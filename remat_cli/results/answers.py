@@ -21,8 +21,8 @@ from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate, Footprint
 from remat_cli.planning.targets.target import in_units
 from remat_cli.results.store import Damaged
-from solvers.placement.largest import Placement
 from solvers.placement.pattern import outputs_apart
+from solvers.placement.placed import Placement
 from solvers.plan import IllegalOrder
 from solvers.problem import Limits, Problem, Result, Status
 from solvers.registry import METHODS

@@ -16,7 +16,7 @@ from remat_cli.errors import BadInput
 from remat_cli.runtime.in_place import in_place
 from remat_cli.runtime.placed import MISSING, Missed, library
 from remat_cli.runtime.session import FATAL_LEVEL, SILENT_LEVEL, refusals_in_words
-from solvers.placement.largest import Placement
+from solvers.placement.placed import Placement
 
 CPP = """\
 Ort::SessionOptions options;  // C++ cannot set the order of nodes; the rewritten file does

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 
 from remat_cli.children import own_environment
 from remat_cli.runtime.table import PlacesTable
-from solvers.placement.largest import Placement, largest_first
-from solvers.placement.lifetimes import Lifetime
+from solvers.clock import Clock
+from solvers.placement.lives import Lives
+from solvers.placement.packing import pack
 
 SECONDS = 60.0  # after this time the first placement is kept
 PATIENCE = 2.0  # times as long the other process may take, which has to start
@@ -32,7 +33,7 @@ class Events:
     def __len__(self) -> int:
         return len(self.sizes)
 
-    def lifetimes(self, unit: int = 1) -> tuple[Lifetime, ...]:
+    def lifetimes(self, unit: int = 1) -> Lives:
         """The lifetimes of the run's requests, in multiples of `unit`; what was not given back lives to the end."""
         sizes: list[int] = []
         ends: dict[int, int] = {}
@@ -43,15 +44,15 @@ class Events:
                 sizes.append(-(-size // unit) * unit)
             elif address in held:
                 ends[held.pop(address)] = len(sizes)
-        return tuple(Lifetime(k, ends.get(k, len(sizes)), size) for k, size in enumerate(sizes))
+        return Lives.of((k, ends.get(k, len(sizes)), size) for k, size in enumerate(sizes))
 
 
 def learn_places(seen: Events, unit: int = 1) -> PlacesTable:
-    """Places by size, the largest first, and by the search where that is not the best possible."""
-    simple = largest_first(seen.lifetimes(unit)) if len(seen) <= HERE else None
+    """Places that take no search, and by a search where these are not the best possible."""
+    simple = pack(seen.lifetimes(unit), effort=0) if len(seen) <= HERE else None
     if simple is not None and simple.block == simple.bound:
         return PlacesTable.of(simple)
-    return _learnt_elsewhere(seen, unit) or PlacesTable.of(simple or largest_first(seen.lifetimes(unit)))
+    return _learnt_elsewhere(seen, unit) or PlacesTable.of(simple or pack(seen.lifetimes(unit), effort=0))
 
 
 def _learnt_elsewhere(seen: Events, unit: int) -> PlacesTable | None:
@@ -67,23 +68,11 @@ def _learnt_elsewhere(seen: Events, unit: int) -> PlacesTable | None:
         return None
 
 
-def best_places(seen: Events, unit: int) -> Placement:
-    """The placement of the exact search, or of the simple way where that is as good."""
-    from solvers.clock import Clock
-    from solvers.placement.placed import placement
-
-    lifetimes = seen.lifetimes(unit)
-    simple = largest_first(lifetimes)
-    if simple.block == simple.bound:
-        return simple
-    return min(placement(lifetimes, Clock(SECONDS)), simple, key=lambda found: found.block)
-
-
 def main(unit: str) -> None:
     given = sys.stdin.buffer.read()
     half = len(given) // 2
     seen = Events(array("q", given[:half]), array("Q", given[half:]))
-    sys.stdout.buffer.write(PlacesTable.of(best_places(seen, int(unit))).content())
+    sys.stdout.buffer.write(PlacesTable.of(pack(seen.lifetimes(int(unit)), clock=Clock(SECONDS))).content())
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from remat_cli.formats.weights import Weights
 from remat_cli.runtime.learning import learn_places
 from remat_cli.runtime.placed import MappedWeights, Missed, Placed, external, library
 from remat_cli.runtime.table import PlacesTable
-from solvers.placement.largest import Placement
+from solvers.placement.placed import Placement
 
 DEVICE_UNIT_BYTES = 256  # in bytes: the alignment that CUDA's libraries expect
 LESSONS = 2  # runs of one size of inputs that may change its places, so that none is placed anew for ever

@@ -23,7 +23,7 @@ from remat_cli.formats.weights import Weights
 from remat_cli.model.sessions import STRICT, Session
 from remat_cli.runtime.placed import MISSING, library
 from remat_cli.runtime.table import PlacesTable
-from solvers.placement.largest import Placement
+from solvers.placement.placed import Placement
 
 CODE = re.compile(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ")  # what the runtime's errors begin with
 FATAL_LEVEL = 4  # of the runtime's levels: what goes wrong is raised, and not printed besides

@@ -9,7 +9,7 @@ import struct
 from array import array
 from dataclasses import dataclass
 
-from solvers.placement.largest import Placement
+from solvers.placement.placed import Placement
 
 HEAD = struct.Struct("<3q")  # block, bound, requests
 

@@ -22,7 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solvers.placement.lives import Ints, Lives
+from solvers.orders.arrays import Ints
+from solvers.placement.lives import Lives
 
 FITS, NEVER, UNKNOWN = 1, 0, -1
 

@@ -12,6 +12,7 @@ from solvers.clock import Clock
 from solvers.placement.arranging import arrange_in_pattern
 from solvers.placement.memory import MemoryModel
 from solvers.placement.narrowing import narrowed
+from solvers.placement.packing import SURE
 from solvers.placement.quiet import quieter
 
 Order = tuple[int, ...]
@@ -25,7 +26,7 @@ def moved_about(memory: MemoryModel, order: Sequence[int], seed: int, clock: Clo
     if memory.as_they_come:
         return (yield from arrange_in_pattern(memory.problem, order, memory.room, seed, clock, Kept.REPEATS))
     for one in quieter(memory, order, seed, clock):
-        if memory.fits(one, clock):
+        if not memory.lacking(one, clock, SURE):
             return one
         yield False
     return None

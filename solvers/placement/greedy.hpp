@@ -7,11 +7,10 @@
 
 namespace remat::placement {
 
-// Fill `offset` and return the height. It stops early, with a height of `cap` or more, where that is reached.
-inline i64 place_in_order(Array<const Item> order, const Lives& of, i64 cap, Array<i64, Item> offset) {
+// Fill `offset`.
+inline void place_in_order(Array<const Item> order, const Lives& of, Array<i64, Item> offset) {
     require(all_below(order, of.count()) && offset.size == of.count(), "an order or offsets of other lifetimes");
     Owned<Item> placed(order.size);  // by offset
-    i64 height = 0;
     for (i64 done : order.places()) {
         const Item item = order[done];
         i64 floor = 0;
@@ -21,15 +20,12 @@ inline i64 place_in_order(Array<const Item> order, const Lives& of, i64 cap, Arr
             floor = std::max(floor, offset[other] + of.size[other]);
         }
         offset[item] = floor;
-        height = std::max(height, floor + of.size[item]);
-        if (height >= cap) return height;
         Item* const end_placed = placed.begin() + done;
         Item* const at = std::upper_bound(placed.begin(), end_placed, floor,
                                          [&](i64 offset_, Item other) { return offset_ < offset[other]; });
         std::copy_backward(at, end_placed, end_placed + 1);
         *at = item;
     }
-    return height;
 }
 
 }  // namespace remat::placement

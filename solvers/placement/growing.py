@@ -7,12 +7,10 @@ last. That is ONNX Runtime's best-fit-with-coalescing arena with its default set
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from heapq import heappop, heappush
 
 from solvers.placement.chunks import Chunks, rounded
-
-Held = tuple[int, int, int]  # the first moment, the moment after the last, and the bytes; moments only count
+from solvers.placement.lives import Lives
 
 FIRST = 1 << 20  # bytes of the first region
 DEAD = 128 << 20  # a larger remainder is always split off
@@ -57,11 +55,11 @@ class GrowingArena:
             self.next = min(2 * self.next, max(self.next, LARGEST))
 
 
-def grown(lifetimes: Iterable[Held]) -> int:
+def grown(lives: Lives) -> int:
     """The bytes that such an arena has touched by the end of a first run."""
     arena = GrowingArena()
     ending: list[tuple[int, int]] = []  # the moment and the address
-    for start, end, size in sorted(lifetimes):
+    for start, end, size in sorted(zip(*(column.tolist() for column in lives), strict=True)):
         while ending and ending[0][0] <= start:
             arena.give_back(heappop(ending)[1])
         if size:

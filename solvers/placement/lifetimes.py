@@ -7,49 +7,16 @@ shares memory or is empty makes no request. Time is counted in requests, so a li
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from solvers._loops import blocks_taken
 from solvers.orders.arrays import Arrays, Ints, arrays_of, rows
+from solvers.placement.lives import Lives
 from solvers.problem import Problem
 from solvers.updates import HeldUpdates
 
 ALIGNMENT = 64  # in bytes: the alignment that kernels expect of a tensor
-
-
-@dataclass(frozen=True, slots=True)
-class Lifetime:
-    """`bytes` held from the moment `start` until just before the moment `end`."""
-
-    start: int
-    end: int
-    bytes: int
-
-
-class Columns(NamedTuple):
-    """Lifetimes as columns: the k-th is in the k-th row of each."""
-
-    start: Ints
-    end: Ints
-    bytes: Ints
-
-    def of(self, rows: Ints) -> Columns:
-        return Columns(*(column[rows] for column in self))
-
-    def lifetimes(self) -> tuple[Lifetime, ...]:
-        return tuple(Lifetime(*row) for row in zip(*(column.tolist() for column in self), strict=True))
-
-    def real(self) -> Ints:
-        """The rows of those that take room."""
-        return np.flatnonzero((self.bytes > 0) & (self.end > self.start))
-
-
-def columns(lifetimes: Sequence[Lifetime]) -> Columns:
-    table = np.array([(one.start, one.end, one.bytes) for one in lifetimes], np.int64).reshape(-1, 3)
-    return Columns(*table.T)
 
 
 class Requested:
@@ -63,7 +30,7 @@ class Requested:
             [(node.workspace,) if node.workspace and not node.early else () for node in problem.nodes]
         )
 
-    def by(self, order: Sequence[int]) -> Columns:
+    def by(self, order: Sequence[int]) -> Lives:
         """A step asks for workspace that comes early, for its writes, and for workspace that comes late."""
         steps = self.updates.in_time(np.asarray(order, np.int64))
         first, held, last = blocks_taken(self.arrays, steps)
@@ -76,7 +43,7 @@ class Requested:
         turn = np.argsort(step, kind="stable")
         asked = np.cumsum(np.bincount(step, minlength=len(steps) + 1))  # after each step
         sizes = np.concatenate((early, held[held > 0], late))
-        return Columns(np.arange(len(step)), asked[until][turn], sizes[turn])
+        return Lives(np.arange(len(step)), asked[until][turn], sizes[turn])
 
 
 def _of_steps(at: Ints, items: Ints, steps: Ints) -> tuple[Ints, Ints]:

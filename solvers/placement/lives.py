@@ -1,34 +1,46 @@
-"""Lifetimes in whole units as columns, and the lowest free place for each in turn.
+"""Lifetimes as columns: what is held, from when to when; and what of it is held at once.
 
-Invariant: no two lifetimes that are placed meet in time and in address.
+Invariant: moments only count, and an end comes before what begins at its moment.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from solvers._loops import place_in_order
-
-Ints = NDArray[np.int64]
+from solvers.orders.arrays import Ints
 
 
 class Lives(NamedTuple):
+    """The k-th takes `size[k]` from the moment `start[k]` until just before the moment `end[k]`."""
+
     start: Ints
     end: Ints
     size: Ints
 
-    def placed(self, order: Ints) -> Ints:
-        """Offsets: each, in this order, at the lowest place that is free. Others have offset 0."""
-        offsets = np.zeros(len(self.size), np.int64)
-        place_in_order(order, self, np.iinfo(np.int64).max, offsets)
-        return offsets
+    @classmethod
+    def of(cls, rows: Iterable[tuple[int, int, int]]) -> Lives:
+        """From the start, the end and the size of each."""
+        return cls(*np.array(list(rows), np.int64).reshape(-1, 3).T.copy())
 
-    def largest_first(self) -> Ints:
-        """Offsets, the largest placed first; of equal ones, the longest."""
-        return self.placed(np.lexsort((self.start, self.start - self.end, -self.size)))
+    def only(self, which: np.ndarray) -> Lives:
+        """Those of these numbers, or for which a flag is set."""
+        return Lives(*(column[which] for column in self))
+
+    def beside(self, *others: Lives) -> Lives:
+        """With others behind them."""
+        return Lives(*(np.concatenate(columns) for columns in zip(self, *others, strict=True)))
+
+    def real(self) -> Ints:
+        """The numbers of those that take room."""
+        return np.flatnonzero((self.size > 0) & (self.end > self.start))
+
+    def most_at_once(self) -> int:
+        moments = np.concatenate((self.end, self.start))
+        order = np.argsort(moments, kind="stable")
+        return int(np.cumsum(np.concatenate((-self.size, self.size))[order]).max(initial=0))
 
     def height(self, offsets: Ints) -> int:
         return int((offsets + self.size).max(initial=0))

@@ -18,7 +18,7 @@ from solvers.annealing.local import LocalSearch
 from solvers.clock import Clock
 from solvers.orders.arrays import Arrays, arrays_of
 from solvers.placement.lifetimes import Requested
-from solvers.placement.packing import pack_columns, reaches
+from solvers.placement.packing import pack
 from solvers.placement.pattern import outputs_apart
 from solvers.problem import Problem
 from solvers.reductions.contraction import Contraction
@@ -71,10 +71,6 @@ class MemoryModel(ABC):
         """The bytes by which the room is too small."""
         return max(0, self.height(order, clock, effort) - self.room)
 
-    def fits(self, order: Sequence[int], clock: Clock) -> bool:
-        """Whether nothing is lacking, as far as a quick search for places tells."""
-        return not self.lacking(order, clock)
-
 
 class PlannedBlock(MemoryModel):
     """One block in which each value has a place of its own, chosen before the run."""
@@ -84,10 +80,7 @@ class PlannedBlock(MemoryModel):
         return Requested(self.problem)
 
     def height(self, order: Sequence[int], clock: Clock | None = None, effort: int = 0) -> int:
-        return pack_columns(self.requested.by(order), clock=clock, effort=effort, room=self.room).height
-
-    def fits(self, order: Sequence[int], clock: Clock) -> bool:
-        return reaches(self.requested.by(order), self.room, clock)
+        return pack(self.requested.by(order), clock=clock, effort=effort, room=self.room).block
 
 
 class LaterRuns(MemoryModel):

@@ -8,20 +8,19 @@ workspace are requested separately, as they come.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from solvers.placement.chunks import rounded
+from solvers.placement.lives import Lives
 from solvers.problem import Problem
 
-Held = tuple[int, int, int]  # the first moment, the moment after the last, and the bytes; moments only count
 
-
-def block_of(lifetimes: Iterable[Held]) -> int:
+def block_of(lives: Lives) -> int:
     """The bytes of the block with a place for all of these, which are requested in this order at each moment."""
     live: list[tuple[int, int]] = []  # the begin and end of each live block, by address
     ending: dict[int, list[tuple[int, int]]] = {}
-    moments = sorted(lifetimes, key=lambda held: held[0])
+    moments = sorted(zip(*(column.tolist() for column in lives), strict=True), key=lambda life: life[0])
     ends = sorted({end for _, end, _ in moments})
     highest = gone = 0
     for start, end, size in moments:
@@ -49,18 +48,6 @@ def _best(live: Sequence[tuple[int, int]], size: int) -> tuple[int, int]:
                 break
         reached = end
     return place, address
-
-
-def most_at_once(lifetimes: Iterable[Held]) -> int:
-    change: dict[int, int] = {}
-    for start, end, size in lifetimes:
-        change[start] = change.get(start, 0) + size
-        change[end] = change.get(end, 0) - size
-    held = most = 0
-    for moment in sorted(change):
-        held += change[moment]
-        most = max(most, held)
-    return most
 
 
 def outputs_apart(problem: Problem) -> Problem:

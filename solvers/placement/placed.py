@@ -8,35 +8,33 @@ not overwritten.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Sequence
+from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from solvers.clock import Clock
-from solvers.placement.largest import Placement
-from solvers.placement.lifetimes import ALIGNMENT, Lifetime
-from solvers.placement.packing import EFFORT, pack
+from solvers.placement.lifetimes import ALIGNMENT
+from solvers.placement.lives import Lives
 
 
-def placement(
-    lifetimes: Sequence[Lifetime], clock: Clock | None = None, effort: int = EFFORT, room: int = 0
-) -> Placement:
-    """Lifetimes, in the order of allocation, packed into a block."""
-    packing = pack(lifetimes, ALIGNMENT, clock, effort, room)
-    sizes = (one.bytes for one in lifetimes)
-    return Placement(packing.height, packing.bound, tuple(zip(sizes, packing.offsets, strict=True)))
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """`block`: bytes that hold everything; `bound`: no block can be smaller; `allocations`: (size, offset) in order."""
+
+    block: int
+    bound: int
+    allocations: tuple[tuple[int, int], ...]
 
 
-def holds(lifetimes: Sequence[Lifetime], placement: Placement) -> bool:
+def holds(lives: Lives, placement: Placement) -> bool:
     """Whether a placement from elsewhere fits these lifetimes: their sizes, inside the block, without overlaps.
 
     Those held at a moment lie apart, so that a new one can overlap another only if it overlaps its neighbour.
     """
-    if [one.bytes for one in lifetimes] != [size for size, _ in placement.allocations]:
+    if lives.size.tolist() != [size for size, _ in placement.allocations]:
         return False
     held: list[tuple[int, int]] = []  # begin and end in the block
     ends: list[tuple[int, tuple[int, int]]] = []
-    for one, (size, offset) in zip(lifetimes, placement.allocations, strict=True):
-        while ends and ends[0][0] <= one.start:
+    for start, end, (size, offset) in zip(lives.start.tolist(), lives.end.tolist(), placement.allocations, strict=True):
+        while ends and ends[0][0] <= start:
             _, gone = heappop(ends)
             del held[bisect_left(held, gone)]
         place = (offset, offset + size)
@@ -46,5 +44,5 @@ def holds(lifetimes: Sequence[Lifetime], placement: Placement) -> bool:
             return False
         if size:
             insort(held, place)
-            heappush(ends, (one.end, place))
+            heappush(ends, (end, place))
     return True

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from solvers._loops import take_buffers
 from solvers.orders.arrays import Ints
-from solvers.placement.pattern import Held
+from solvers.placement.lives import Lives
 from solvers.plan import Allocate, Compute, Deallocate, Plan
 from solvers.problem import Problem
 
@@ -103,11 +103,10 @@ class Buffers:
         return self._order[np.diff(self.of[self._order], append=len(self.of)) > 0]
 
     @property
-    def held(self) -> list[Held]:
+    def held(self) -> Lives:
         """The buffers as lifetimes, in steps, in the order in which they are asked for."""
-        here, size = self.tenants, self.tenants.size[self.firsts]
-        spans = here.first[self.firsts], here.last[self._lasts] + 1, size
-        return list(zip(*(span.tolist() for span in spans), strict=True))
+        here = self.tenants
+        return Lives(here.first[self.firsts], here.last[self._lasts] + 1, here.size[self.firsts])
 
     def peak(self) -> tuple[int, int]:
         """The most that is held at any step, with what that works in, and the first such step."""

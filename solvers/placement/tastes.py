@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from solvers.orders.arrays import Ints
 from solvers.placement.canonical import Sections
-from solvers.placement.lives import Ints
 
 TASTES = ("TwA", "TWA", "WAT", "TAT", "ZTW", "wAT")  # see `ranks`
 

@@ -20,9 +20,8 @@ from solvers.orders.best import Best
 from solvers.orders.halting import _POLL, halting
 from solvers.orders.measure import measure
 from solvers.pebbles.floor import dig
-from solvers.placement.lifetimes import ALIGNMENT, Lifetime
+from solvers.placement.lifetimes import ALIGNMENT
 from solvers.placement.lives import Lives
-from solvers.placement.lowering import lowered
 from solvers.placement.packing import pack
 from solvers.problem import Limits, Result, Status
 from solvers.reductions.views import reduced
@@ -109,13 +108,13 @@ def test_work_that_is_used_up_lets_no_step_begin_and_ends_none() -> None:
 
 def test_placement_counts_its_work() -> None:
     random, clock = np.random.default_rng(1), limited(moves=1 << 40)
-    lives = [Lifetime(k, k + int(random.integers(1, 30)), int(random.integers(1, 99)) * ALIGNMENT) for k in range(300)]
-    pack(lives, clock=clock, effort=1)
-    assert clock.work.spent > 0
-    before = clock.work.spent
-    start, size = np.arange(300), np.array([one.bytes for one in lives])
-    lowered(Lives(start, np.array([one.end for one in lives]), size), 1, 1, clock)
-    assert clock.work.spent > before
+    start, spent = np.arange(1000), []
+    lives = Lives(start, start + random.integers(1, 200, 1000), random.integers(1, 99, 1000) * ALIGNMENT)
+    for effort in (0, 1):
+        before = clock.work.spent
+        pack(lives, clock=clock, effort=effort)
+        spent.append(clock.work.spent - before)
+    assert 0 < spent[0] < spent[1]
 
 
 def test_searches_for_a_proof_count_their_work() -> None:

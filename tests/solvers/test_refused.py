@@ -61,7 +61,7 @@ GOOD: dict[str, tuple[tuple[Any, ...], set[int], set[Path]]] = {
     "fill_segments": ((1, 3, np.ones((3, 9)), np.ones((3, 9)), ints(0, 0, 0), STAGES), {2, 3, 4}, set()),
     "fill_floating": ((2, np.ones((4, 9)), FLOATING), {1}, {(1,)}),
     "minimum_cut": ((3, ints(0, 1), ints(1, 2), ints(5, 4), 0, 2), set(), set()),
-    "place_in_order": ((ints(2, 0, 1), LIVES, 99, ints(0, 0, 0)), {3}, {(0,)}),
+    "place_in_order": ((ints(2, 0, 1), LIVES, ints(0, 0, 0)), {2}, {(0,)}),
     "place_from_bottom": ((SECTIONS, ints(0, 1, 2), ints(0, 0, 0)), {2}, {(0, 3)}),
     "search_canonical": ((SECTIONS, ints(0, 1, 2), 2, 99, ints(0, 0, 0), CALM), {4}, {(0, 3)}),
     "place_by_ejection": ((LIVES, np.ones(3), np.ones(3), 2, ints(-1, -1, -1), 1, 99, CALM), {1, 4}, set()),

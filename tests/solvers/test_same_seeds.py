@@ -91,7 +91,7 @@ def placed(problem: Problem, budget: int) -> Iterator[object]:
     orders = [tuple(range(len(problem.nodes))), random_order(Random(6), problem, 5)]
     for order in orders:
         found = pack(requests(problem, lower(problem, order)).lifetimes, clock=Clock(FOREVER), effort=1)
-        yield found.offsets, found.height, found.bound
+        yield [offset for _, offset in found.allocations], found.block, found.bound
 
 
 def in_the_pattern(problem: Problem, budget: int) -> Iterator[object]:

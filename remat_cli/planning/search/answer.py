@@ -22,7 +22,7 @@ from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate
 from solvers.notes import Note
 from solvers.options import built, options_of
-from solvers.placement.largest import Placement
+from solvers.placement.placed import Placement
 from solvers.problem import Limits, Problem, Result, Solver, Status
 from solvers.reductions.views import Contraction, after, reduced
 from solvers.registry import METHODS

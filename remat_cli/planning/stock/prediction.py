@@ -16,7 +16,8 @@ from remat_cli.model.proved import Promise
 from remat_cli.onnx_graph.walk import default_order
 from remat_cli.rewrite.predict import Prediction
 from solvers.placement.growing import grown
-from solvers.placement.pattern import Held, block_of, most_at_once
+from solvers.placement.lives import Lives
+from solvers.placement.pattern import block_of
 from solvers.placement.reusing import Buffers, Tenants, tenants_of
 from solvers.plan import Allocate, Plan, lower
 from solvers.problem import RESIDENT, Problem
@@ -49,15 +50,15 @@ class StockPrediction(Prediction):
         """The peak in each session type, and the time."""
         return replace(self.strict_promise(), default=self.problem.resident + self._buffers(hidden).peak()[0])
 
-    def default_lifetimes(self, hidden: Collection[str] = ()) -> list[Held]:
-        """From which step, before which one, and how many bytes: what default options hold, in their order."""
-        return self._buffers(hidden).held + self._worked_in()
+    def default_lifetimes(self, hidden: Collection[str] = ()) -> Lives:
+        """In steps, what default options hold, in their order."""
+        return self._buffers(hidden).held.beside(self._worked_in())
 
     def later(self, hidden: Collection[str] = ()) -> int:
         """The bytes that later runs hold with default options: a block laid out by the first run, and outputs beside
         it."""
         block, beside = self._laid_out(hidden)
-        return self.problem.resident + block + most_at_once(beside)
+        return self.problem.resident + block + beside.most_at_once()
 
     def grown_by_default(self, hidden: Collection[str] = ()) -> int:
         """What a process comes to hold with default options: the arena keeps the regions of the first run.
@@ -66,19 +67,19 @@ class StockPrediction(Prediction):
         """
         end = len(self.problem.nodes)
         block, beside = self._laid_out(hidden)
-        again = [(end, 2 * end, block), *((start + end, stop + end, size) for start, stop, size in beside)]
-        return self.problem.resident + grown([*self.default_lifetimes(hidden), *again])
+        again = Lives(beside.start + end, beside.end + end, beside.size)
+        whole = self.default_lifetimes(hidden).beside(Lives.of([(end, 2 * end, block)]), again)
+        return self.problem.resident + grown(whole)
 
-    def _laid_out(self, hidden: Collection[str]) -> tuple[int, list[Held]]:
+    def _laid_out(self, hidden: Collection[str]) -> tuple[int, Lives]:
         """The block of later runs, and what these ask for one by one."""
         buffers = self._buffers(hidden)
-        outer = [value in self.outputs for value in buffers.tenants.value[buffers.firsts].tolist()]
-        beside = [life for life, out in zip(buffers.held, outer, strict=True) if out]
-        inside = [life for life, out in zip(buffers.held, outer, strict=True) if not out]
-        return block_of(inside), beside + self._worked_in()
+        outer = np.isin(buffers.tenants.value[buffers.firsts], list(self.outputs))
+        return block_of(buffers.held.only(~outer)), buffers.held.only(outer).beside(self._worked_in())
 
-    def _worked_in(self) -> list[Held]:
-        return [(step, step + 1, size) for step, size in enumerate(self.tenants.work.tolist()) if size]
+    def _worked_in(self) -> Lives:
+        steps, work = np.arange(len(self.tenants.work)), self.tenants.work
+        return Lives(steps, steps + 1, work).only(work > 0)
 
     def idle(self, known: Collection[str] = (), hiding: int = 0) -> set[str]:
         """The values to hide, so that no buffers wait for them at the peak of the default session; none of those

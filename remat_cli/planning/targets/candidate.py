@@ -11,7 +11,7 @@ from remat_cli.model.proved import Promise
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.rewrite import Rewritten
 from solvers.notes import Note
-from solvers.placement.largest import Placement
+from solvers.placement.placed import Placement
 from solvers.plan import Plan
 from solvers.problem import Result
 from solvers.schedule import Schedule, evaluate

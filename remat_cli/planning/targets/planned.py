@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from remat_cli.model.sessions import STRICT
@@ -10,11 +9,11 @@ from remat_cli.planning.targets.candidate import Footprint
 from remat_cli.planning.targets.target import Target, arena_if_uncapped
 from remat_cli.rewrite import Rewritten
 from solvers.clock import Clock
-from solvers.placement.largest import Placement
-from solvers.placement.lifetimes import Lifetime, Requested
+from solvers.placement.lifetimes import Requested
+from solvers.placement.lives import Lives
 from solvers.placement.memory import MemoryModel, PlannedBlock
-from solvers.placement.packing import SURE
-from solvers.placement.placed import holds, placement
+from solvers.placement.packing import SURE, pack
+from solvers.placement.placed import Placement, holds
 from solvers.problem import Problem
 
 
@@ -28,7 +27,7 @@ class PlannedTarget(Target):
     ) -> Footprint:
         fixed, lifetimes = model.prediction.problem.resident + aside, _lifetimes(model)
         room = 0 if budget is None else max(0, budget - fixed)
-        return _footprint(model, fixed, lifetimes, placement(lifetimes, clock, SURE, room))
+        return _footprint(model, fixed, lifetimes, pack(lifetimes, clock=clock, effort=SURE, room=room))
 
     def as_recorded(self, model: Rewritten, aside: int, placement: Placement) -> Footprint | None:
         fixed, lifetimes = model.prediction.problem.resident + aside, _lifetimes(model)
@@ -38,11 +37,11 @@ class PlannedTarget(Target):
         return PlannedBlock(problem, room)
 
 
-def _lifetimes(model: Rewritten) -> tuple[Lifetime, ...]:
-    return Requested(model.prediction.problem).by(model.prediction.strict.order()).lifetimes()
+def _lifetimes(model: Rewritten) -> Lives:
+    return Requested(model.prediction.problem).by(model.prediction.strict.order())
 
 
-def _footprint(model: Rewritten, fixed: int, lifetimes: Sequence[Lifetime], placement: Placement) -> Footprint:
+def _footprint(model: Rewritten, fixed: int, lifetimes: Lives, placement: Placement) -> Footprint:
     promise = replace(
         model.promise,
         live=model.promise.strict,

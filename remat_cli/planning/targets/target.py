@@ -7,7 +7,7 @@ it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import onnx
@@ -32,9 +32,9 @@ from remat_cli.runtime.optimized import SAYS
 from solvers.clock import Clock
 from solvers.orders.bounds import peak_bound
 from solvers.placement.growing import grown
-from solvers.placement.largest import Placement
-from solvers.placement.lifetimes import Lifetime
+from solvers.placement.lives import Lives
 from solvers.placement.memory import MemoryModel
+from solvers.placement.placed import Placement
 from solvers.plan import Plan
 from solvers.problem import Node, Problem
 from solvers.simulate import simulate
@@ -288,9 +288,9 @@ def in_units(problem: Problem, unit: int) -> Problem:
     return replace(problem, nodes=nodes, sizes=tuple(map(whole, problem.sizes)))
 
 
-def arena_if_uncapped(resident: int, lifetimes: Iterable[Lifetime]) -> int:
+def arena_if_uncapped(resident: int, lifetimes: Lives) -> int:
     """The bytes that the runtime's own arena holds in the strict session."""
-    return resident + grown((life.start, life.end, life.bytes) for life in lifetimes)
+    return resident + grown(lifetimes)
 
 
 def _others_may_run(graph: Graph, costs: Costs | None) -> bool:

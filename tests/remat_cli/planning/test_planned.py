@@ -10,7 +10,7 @@ import numpy as np
 from remat_cli.model.proved import Promise
 from remat_cli.planning.targets.planned import PlannedTarget
 from solvers.placement.memory import PlannedBlock
-from solvers.placement.packing import QUICK, SURE
+from solvers.placement.packing import SURE
 from solvers.problem import Node, Problem
 
 
@@ -34,7 +34,7 @@ def test_a_model_fits_where_its_order_does() -> None:
         order = range(len(problem.nodes))
         room = PlannedBlock(problem, 0).height(order, effort=2 * SURE)
         memory = PlannedBlock(problem, room)
-        lost += memory.height(order, effort=QUICK) > room >= memory.height(order, effort=SURE)
+        lost += memory.height(order, effort=0) > room >= memory.height(order, effort=SURE)
         strict = SimpleNamespace(order=lambda order=order: tuple(order))
         prediction = SimpleNamespace(problem=problem, strict=strict)
         model: Any = SimpleNamespace(prediction=prediction, promise=Promise(strict=0))

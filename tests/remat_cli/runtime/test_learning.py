@@ -10,8 +10,7 @@ import pytest
 from remat_cli.runtime import learning
 from remat_cli.runtime.learning import Events, learn_places
 from remat_cli.runtime.table import PlacesTable
-from solvers.placement.largest import Placement
-from solvers.placement.placed import holds
+from solvers.placement.placed import Placement, holds
 
 
 def run_of(seed: int, requests: int = 60) -> Events:
@@ -43,7 +42,7 @@ def test_places_learnt_elsewhere_hold_the_run(seed: int, monkeypatch: pytest.Mon
     seen = run_of(seed)
     here = learn_places(seen)
     monkeypatch.setattr(learning, "HERE", 0)
-    monkeypatch.setattr(learning, "largest_first", None)  # this process places nothing
+    monkeypatch.setattr(learning, "pack", None)  # this process places nothing
     elsewhere = learn_places(seen)
     for found in (here, elsewhere):
         assert holds(seen.lifetimes(), found.placement())
@@ -59,5 +58,4 @@ def test_where_no_process_can_be_had_places_are_found_here(monkeypatch: pytest.M
 
 def test_what_is_not_given_back_lives_to_the_end() -> None:
     seen = Events(array("q", [100, 200, -1, 300]), array("Q", [1, 2, 1, 1]))
-    lives = [(one.start, one.end, one.bytes) for one in seen.lifetimes(64)]
-    assert lives == [(0, 2, 128), (1, 3, 256), (2, 3, 320)]
+    assert [column.tolist() for column in seen.lifetimes(64)] == [[0, 1, 2], [2, 3, 3], [128, 256, 320]]

@@ -18,7 +18,7 @@ import remat_cli as api
 from remat_cli.runtime import session as sessions
 from remat_cli.runtime.placed import library
 from remat_cli.runtime.planned import MOST_SIZES
-from solvers.placement.largest import Placement
+from solvers.placement.placed import Placement
 from tests.cli.running import Command
 from tests.remat_cli.strict_session import feeds
 

@@ -18,7 +18,7 @@ from remat_cli.onnx_graph.stored import put_apart
 from remat_cli.runtime.c_session import c_options
 from remat_cli.runtime.placed import library
 from remat_cli.runtime.planned import PlannedSession
-from solvers.placement.largest import Placement
+from solvers.placement.placed import Placement
 
 pytestmark = pytest.mark.skipif(library() is None, reason="the allocator is for Linux alone")
 LAYERS, WIDTH = 24, 512  # of 1 MB each

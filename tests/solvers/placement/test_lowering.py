@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 
 import numpy as np
 import pytest
 
 from solvers._loops import place_by_ejection, place_from_bottom, search_canonical
-from solvers.clock import Clock, limited
+from solvers.clock import limited
+from solvers.orders.arrays import Ints
 from solvers.placement.canonical import FITS, NEVER, sections
-from solvers.placement.largest import largest_first
-from solvers.placement.lifetimes import Lifetime
-from solvers.placement.lives import Ints, Lives
-from solvers.placement.lowering import lowered
+from solvers.placement.lives import Lives
 from solvers.placement.packing import pack
+from solvers.placement.placed import Placement
 
 Piece = tuple[int, int, int, int]  # from one moment to another, from one address to another
 
@@ -37,41 +37,37 @@ def cut(pieces: int, seed: int) -> list[Piece]:
     return [piece for _, piece in whole]
 
 
-def check(start: Ints, end: Ints, size: Ints, offsets: Ints) -> None:
+def check(lives: Lives, packed: Placement) -> None:
     """At each moment at which one begins, those that live lie one above the other."""
+    size, offsets = np.array(packed.allocations, np.int64).T
     assert offsets.min() >= 0
-    for moment in np.unique(start):
-        live = np.flatnonzero((start <= moment) & (end > moment))
+    assert (size == lives.size).all()
+    for moment in np.unique(lives.start):
+        live = np.flatnonzero((lives.start <= moment) & (lives.end > moment))
         live = live[np.argsort(offsets[live])]
         assert ((offsets + size)[live][:-1] <= offsets[live][1:]).all()
 
 
+def placed(lives: Lives, offsets: Ints) -> Placement:
+    return Placement(0, 0, tuple(zip(lives.size.tolist(), offsets.tolist(), strict=True)))
+
+
 @pytest.mark.parametrize("seed", range(3))
-def test_a_block_that_was_cut_up_is_put_together_lower_than_largest_first(seed: int) -> None:
-    pieces = cut(1500, seed)
-    start, end = (np.array([piece[column] for piece in pieces], np.int64) for column in (0, 1))
-    size = np.array([high - low for _, _, low, high in pieces], np.int64)
-    whole = 1 << 20
-    offsets = lowered(Lives(start, end, size), whole, 8, Clock(1e9))
-    check(start, end, size, offsets)
-    height = int((offsets + size).max())
-    first = largest_first([Lifetime(a, b, 64 * (d - c)) for a, b, c, d in pieces]).block // 64
-    assert whole <= height < first
-    assert height - whole < 3 * (first - whole) / 4  # there is no gap anywhere in the whole one
+def test_a_block_that_was_cut_up_is_put_together_lower_by_those_that_take_the_places_of_others(seed: int) -> None:
+    lives = Lives.of((start, end, high - low) for start, end, low, high in cut(1500, seed))
+    packed, whole = pack(lives, 1, effort=8), 1 << 20
+    check(lives, packed)
+    first = pack(lives, 1, effort=0).block
+    assert whole <= packed.block < first
+    assert packed.block - whole < 3 * (first - whole) / 4  # there is no gap anywhere in the whole one
 
 
-def test_many_lifetimes_are_placed_below_largest_first_and_the_same_each_time() -> None:
-    lifetimes = [Lifetime(start, end, 64 * (high - low)) for start, end, low, high in cut(2100, 7)]
-    found = pack(lifetimes, clock=limited(moves=1_000_000), effort=1, room=64 << 20)
-    assert found == pack(lifetimes, clock=limited(moves=1_000_000), effort=1, room=64 << 20)
-    assert found.bound <= found.height < largest_first(lifetimes).block
-    columns = ([getattr(one, name) for one in lifetimes] for name in ("start", "end", "bytes"))
-    check(*(np.array(column, np.int64) for column in columns), np.array(found.offsets, np.int64))
-
-
-def test_without_time_the_largest_come_first() -> None:
-    lifetimes = [Lifetime(start, end, 64 * (high - low)) for start, end, low, high in cut(2010, 1)]
-    assert pack(lifetimes, clock=Clock(0)).height == largest_first(lifetimes).block
+def test_many_lifetimes_are_placed_the_same_each_time_within_a_limit_of_work() -> None:
+    lives = Lives.of((start, end, 64 * (high - low)) for start, end, low, high in cut(2100, 7))
+    found = pack(lives, clock=limited(moves=1_000_000), effort=1, room=64 << 20)
+    assert found == pack(lives, clock=limited(moves=1_000_000), effort=1, room=64 << 20)
+    assert found.bound <= found.block < pack(lives, effort=0).block
+    check(lives, found)
 
 
 def test_what_has_no_place_is_said() -> None:
@@ -94,17 +90,28 @@ def test_it_ends_when_it_is_told_to() -> None:
 
 def can_fit(lives: Lives, height: int) -> bool:
     """Whether some order of placing, each at the lowest free place, keeps to the height."""
-    count, known = len(lives.size), set[frozenset[tuple[int, int]]]()
+    rows, known = [*zip(*(column.tolist() for column in lives), strict=True)], set[frozenset[tuple[int, int]]]()
 
-    def goes_on(order: list[int]) -> bool:
-        offsets = lives.placed(np.array(order, np.int64))
-        placed = frozenset((item, int(offsets[item])) for item in order)
-        if placed in known or any(offsets[item] + lives.size[item] > height for item in order):
+    def goes_on(placed: frozenset[tuple[int, int]]) -> bool:
+        if placed in known:
             return False
         known.add(placed)
-        return len(order) == count or any(goes_on([*order, item]) for item in range(count) if item not in order)
+        waiting = {*range(len(rows))}.difference(item for item, _ in placed)
+        lowest = ((item, _lowest(rows, placed, item)) for item in waiting)
+        return not waiting or any(goes_on(placed | {one}) for one in lowest if one[1] + rows[one[0]][2] <= height)
 
-    return goes_on([])
+    return goes_on(frozenset())
+
+
+def _lowest(rows: Sequence[Sequence[int]], placed: Iterable[tuple[int, int]], item: int) -> int:
+    start, end, size = rows[item]
+    near = sorted((low, low + rows[one][2]) for one, low in placed if rows[one][0] < end and start < rows[one][1])
+    floor = 0
+    for low, top in near:
+        if low >= floor + size:
+            break
+        floor = max(floor, top)
+    return floor
 
 
 def full(random: np.random.Generator, count: int) -> Lives:
@@ -127,7 +134,7 @@ def test_from_the_bottom_up_all_orders_are_searched() -> None:
         how, _ = search_canonical(sections(lives), rank, height, 1 << 40, offsets, np.zeros(1, np.int64))
         assert (how == FITS) == can_fit(lives, height)
         if how == FITS:
-            check(lives.start, lives.end, lives.size, offsets)
+            check(lives, placed(lives, offsets))
             assert lives.height(offsets) <= height
         answers.add(how)
     assert answers == {FITS, NEVER}
@@ -140,7 +147,7 @@ def test_from_the_bottom_up_each_lies_on_what_it_meets_and_the_lowest_comes_firs
         lives = Lives(start, start + random.integers(1, 12, 40), size)
         offsets = np.zeros(40, np.int64)
         assert place_from_bottom(sections(lives), rank, offsets) >= 40
-        check(lives.start, lives.end, lives.size, offsets)
+        check(lives, placed(lives, offsets))
         order = np.lexsort((rank, offsets))
         for done, item in enumerate(order):
             met = [other for other in order[:done] if start[other] < lives.end[item] and start[item] < lives.end[other]]
@@ -160,10 +167,8 @@ def test_what_a_training_step_holds_is_placed_in_what_is_live_at_once() -> None:
         for place in (begun, read):
             lifetimes += [(place + 3 + part, place + 6 + 2 * part, int(kinds[part] * (2 + part))) for part in range(3)]
             lifetimes += [(place + part, place + part + 9, 7 * part + 1) for part in range(3)]
-    columns = (np.array(column, np.int64) for column in zip(*lifetimes, strict=True))
-    start, stop, size = columns
+    start, stop, size = Lives.of(lifetimes)
     lives = Lives(start, np.minimum(stop, end), size)
-    goal = int(sections(lives).held.max())
-    offsets = lowered(lives, goal, 8, Clock(1e9))
-    check(lives.start, lives.end, lives.size, offsets)
-    assert lives.height(offsets) <= goal * 1.001
+    packed = pack(lives, 1, effort=8)
+    check(lives, packed)
+    assert packed.block <= lives.most_at_once() * 1.001

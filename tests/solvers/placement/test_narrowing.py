@@ -9,7 +9,6 @@ from remat_cli.planning.loading import load_subject
 from remat_cli.planning.targets.target import in_units
 from solvers.clock import Clock, limited
 from solvers.coroutines import run
-from solvers.placement.largest import largest_first
 from solvers.placement.lifetimes import ALIGNMENT
 from solvers.placement.memory import LaterRuns, PlannedBlock
 from solvers.placement.narrowing import narrowed
@@ -35,7 +34,7 @@ def test_an_order_that_had_no_places_is_changed_until_it_has(data: Path) -> None
     assert after.cost < 1.05 * before.cost
     lifetimes = requests(problem, plan).lifetimes
     packing = pack(lifetimes, room=room)
-    assert packing.height <= room
+    assert packing.block <= room
     check(lifetimes, packing, ALIGNMENT)
     assert found == run(narrowed(PlannedBlock(problem, room), order, 0, limited(moves=800_000)))
 
@@ -47,21 +46,21 @@ def test_ops_moved_about_have_places_in_what_is_live_at_once(data: Path) -> None
     plan = lower(problem, order)
     before = simulate(problem, plan)
     room = before.peak - problem.resident
-    assert pack(requests(problem, plan).lifetimes, effort=0).height > 1.01 * room
+    assert pack(requests(problem, plan).lifetimes, effort=0).block > 1.01 * room
     found = run(narrowed(PlannedBlock(problem, room), order, 0, limited(moves=10_000_000)))
     assert found is not None
     moved = lower(problem, found)
     assert simulate(problem, moved).cost == before.cost
     lifetimes = requests(problem, moved).lifetimes
     packing = pack(lifetimes, room=room)
-    assert packing.height <= room
+    assert packing.block <= room
     check(lifetimes, packing, ALIGNMENT)
 
 
 def test_an_order_that_has_its_places_stays_as_it_is(data: Path) -> None:
     problem = in_units(load_subject(data / "placing" / "mixer.problem.json", None, {}).problem, ALIGNMENT)
     order = range(len(problem.nodes))
-    room = largest_first(requests(problem, lower(problem, order)).lifetimes).block
+    room = pack(requests(problem, lower(problem, order)).lifetimes, clock=Clock(0)).block
     assert run(narrowed(PlannedBlock(problem, room), order, 0, Clock())) == tuple(order)
 
 

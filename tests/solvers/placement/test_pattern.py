@@ -15,8 +15,9 @@ from solvers.clock import Clock
 from solvers.coroutines import run
 from solvers.orders.arrays import arrays_of
 from solvers.placement.arranging import arrange_in_pattern
+from solvers.placement.lives import Lives
 from solvers.placement.memory import LaterRuns
-from solvers.placement.pattern import block_of, most_at_once, outputs_apart
+from solvers.placement.pattern import block_of, outputs_apart
 from solvers.plan import lower
 from solvers.problem import Node, Problem
 from solvers.schedule import evaluate
@@ -32,21 +33,22 @@ def freeing(seed: int) -> Problem:
 
 
 def test_the_smallest_gap_is_taken_else_the_room_above() -> None:
-    lives = [(0, 9, 512), (1, 3, 512), (2, 9, 256), (3, 5, 256), (4, 9, 256), (5, 9, 300)]
-    assert block_of(lives[:3]) == 1280
-    assert block_of(lives[:5]) == 1280  # two quarters where the half was
+    lives = Lives.of([(0, 9, 512), (1, 3, 512), (2, 9, 256), (3, 5, 256), (4, 9, 256), (5, 9, 300)])
+    assert block_of(lives.only(np.arange(3))) == 1280
+    assert block_of(lives.only(np.arange(5))) == 1280  # two quarters where the half was
     assert block_of(lives) == 1792  # 512 for 300, and only a quarter is free
-    assert block_of([(0, 1, 256), (1, 2, 256), (1, 3, 0)]) == 256  # what ends goes before what begins
+    assert block_of(Lives.of([(0, 1, 256), (1, 2, 256), (1, 3, 0)])) == 256  # what ends goes before what begins
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_a_block_is_no_less_than_what_is_live(seed: int) -> None:
     draw = random.Random(seed)
     lives = [(start, start + draw.randint(1, 9), 256 * draw.randint(0, 9)) for start in range(40)]
-    assert most_at_once(lives) <= block_of(lives) <= sum(size for *_, size in lives)
+    asked = Lives.of(lives)
+    assert asked.most_at_once() <= block_of(asked) <= sum(size for *_, size in lives)
     pairs = combinations([life for life in lives if life[2]], 2)
     if all(one[1] <= other[0] or other[1] <= one[0] for one, other in pairs):
-        assert block_of(lives) == most_at_once(lives)
+        assert block_of(asked) == asked.most_at_once()
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -6,14 +6,15 @@ import random
 
 import pytest
 
-from solvers.placement.lifetimes import Lifetime, Requested, columns
+from solvers.placement.lifetimes import Requested
+from solvers.placement.packing import pack
 from solvers.plan import lower
 from solvers.problem import Node, Problem
 from solvers.schedule import baseline
 from solvers.simulate import simulate
 from tests.oracle.problems import hasty_order
 from tests.oracle.problems import random_problem as any_problem
-from tests.solvers.placement.witness import placement_of, requests
+from tests.solvers.placement.witness import requests
 from tests.solvers.random_problems import random_problem
 
 
@@ -22,8 +23,9 @@ def test_live_bytes_are_the_simulated_peak(seed: int) -> None:
     problem = random_problem(random.Random(seed), 9, plain=seed % 2 == 0)
     plan, _ = baseline(problem)
     lifetimes = requests(problem, plan).lifetimes
-    held = [sum(x.bytes for x in lifetimes if x.start <= t < x.end) for t in range(len(lifetimes))]
-    assert max(held, default=0) == simulate(problem, plan).peak - problem.resident
+    rows = [*zip(*(column.tolist() for column in lifetimes), strict=True)]
+    held = [sum(size for start, end, size in rows if start <= t < end) for t in range(len(rows))]
+    assert lifetimes.most_at_once() == max(held, default=0) == simulate(problem, plan).peak - problem.resident
 
 
 @pytest.mark.parametrize("seed", range(200))
@@ -33,7 +35,7 @@ def test_what_an_order_requests_is_what_its_plan_does(seed: int) -> None:
     requested = Requested(problem)
     for _ in range(3):
         order = hasty_order(source, problem, 5)
-        witness = columns(requests(problem, lower(problem, order)).lifetimes)
+        witness = requests(problem, lower(problem, order)).lifetimes
         for found, wanted in zip(requested.by(order), witness, strict=True):
             assert found.tolist() == wanted.tolist()
 
@@ -48,14 +50,8 @@ def test_allocations_in_the_order_of_the_runtime() -> None:
     problem = Problem(nodes, (10, 10, 20), (2,))
     plan, _ = baseline(problem)
     found = requests(problem, plan)
-    assert found.lifetimes == (
-        Lifetime(0, 5, 10),
-        Lifetime(1, 2, 7),
-        Lifetime(2, 5, 4),
-        Lifetime(3, 5, 5),
-        Lifetime(4, 5, 20),
-    )
+    assert [column.tolist() for column in found.lifetimes] == [[0, 1, 2, 3, 4], [5, 2, 5, 5, 5], [10, 7, 4, 5, 20]]
     assert found.outputs == (4,)
-    placed = placement_of(problem, plan)
+    placed = pack(found.lifetimes)
     assert [size for size, _ in placed.allocations] == [10, 7, 4, 5, 20]
     assert placed.block == placed.bound == 4 * 64  # the first result, two pieces and the last result

@@ -42,7 +42,7 @@ def test_an_order_that_had_no_places_is_moved_about_until_it_has(data: Path) -> 
     problem = in_units(load_subject(data / "placing" / "mixer.problem.json", None, {}).problem, ALIGNMENT)
     stored = json.loads((data / "placing" / "mixer.order.json").read_text())
     room, order = stored["budget"] - problem.resident, stored["order"]
-    assert pack(requests(problem, lower(problem, order)).lifetimes, effort=0, room=room).height > room
+    assert pack(requests(problem, lower(problem, order)).lifetimes, effort=0, room=room).block > room
     found = run(moved_about(PlannedBlock(problem, room), order, 0, Clock()))
     assert found is not None
     assert Counter(found) == Counter(order)
@@ -51,4 +51,4 @@ def test_an_order_that_had_no_places_is_moved_about_until_it_has(data: Path) -> 
     lifetimes = requests(problem, plan).lifetimes
     packing = pack(lifetimes, room=room)
     check(lifetimes, packing, ALIGNMENT)
-    assert packing.height <= room
+    assert packing.block <= room

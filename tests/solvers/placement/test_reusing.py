@@ -65,7 +65,7 @@ def test_the_compiled_buffers_are_those_on_paper(seed: int) -> None:
     seen = {value: shape for value, shape in shapes.items() if value not in hidden}
     assert [rows[buffer] for buffer in sorted(rows)] == buffers_on_paper(plan, seen)
     steps = range(len(tenants.work))
-    held = [sum(size for first, end, size in found.held if first <= step < end) for step in steps]
+    held = [sum(size for first, end, size in zip(*found.held, strict=True) if first <= step < end) for step in steps]
     worked = [bytes_ + int(tenants.work[step]) for step, bytes_ in enumerate(held)]
     assert found.peak() == (max(worked), worked.index(max(worked)))
 

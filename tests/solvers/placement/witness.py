@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from solvers.clock import Clock
-from solvers.placement.largest import Placement
-from solvers.placement.lifetimes import Lifetime
-from solvers.placement.packing import EFFORT
-from solvers.placement.pattern import block_of, most_at_once
-from solvers.placement.placed import placement
+import numpy as np
+
+from solvers.placement.lives import Lives
+from solvers.placement.pattern import block_of
 from solvers.plan import Allocate, Compute, Deallocate, Plan
 from solvers.problem import Node, Problem
 
@@ -23,24 +21,15 @@ from solvers.problem import Node, Problem
 class Requests:
     """`outputs`: the numbers of the requests that the caller receives; `scratch`: the numbers of workspace requests."""
 
-    lifetimes: tuple[Lifetime, ...]
+    lifetimes: Lives
     outputs: tuple[int, ...]
     scratch: tuple[int, ...] = ()
 
 
 def held_later(asked: Requests) -> int:
     """The peak of later runs, for requests in the order of the plan."""
-    apart = {*asked.outputs, *asked.scratch}
-    lives = [(life.start, life.end, life.bytes) for life in asked.lifetimes]
-    block = block_of(life for number, life in enumerate(lives) if number not in apart)
-    return block + most_at_once(lives[number] for number in sorted(apart))
-
-
-def placement_of(
-    problem: Problem, plan: Plan, clock: Clock | None = None, effort: int = EFFORT, room: int = 0
-) -> Placement:
-    """The placement of a plan; inputs and weights lie outside of the block. `room`: a block as good as the smallest."""
-    return placement(requests(problem, plan).lifetimes, clock, effort, room)
+    apart = np.isin(np.arange(len(asked.lifetimes.size)), (*asked.outputs, *asked.scratch))
+    return block_of(asked.lifetimes.only(~apart)) + asked.lifetimes.only(apart).most_at_once()
 
 
 def requests(problem: Problem, plan: Plan) -> Requests:
@@ -106,6 +95,6 @@ class _Book:
         if not self.holders[owner] and owner in self.number:
             self.end(self.number[owner])
 
-    def closed(self) -> tuple[Lifetime, ...]:
+    def closed(self) -> Lives:
         last = len(self.sizes)
-        return tuple(Lifetime(k, self.ends.get(k, last), size) for k, size in enumerate(self.sizes))
+        return Lives.of((k, self.ends.get(k, last), size) for k, size in enumerate(self.sizes))
