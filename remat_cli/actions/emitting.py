@@ -95,7 +95,7 @@ def emit(plan: Planned, functions: bool = False) -> Emitted:
         found = replace(found, model=with_functions(graph, found.model))
     hold_to_model(plan.recorded, plan.subject, found)
     _stamp(found.model, plan, found)
-    return Emitted(plan, found, target.promise_as_is(*as_given))
+    return Emitted(plan, found, target.original(*as_given).promise)
 
 
 def _as_given(plan: Planned) -> tuple[Graph, Problem]:

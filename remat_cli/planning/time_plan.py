@@ -33,7 +33,6 @@ LATE_SECONDS = 0.5  # With less left, nothing more is asked.
 REPLACING_SECONDS = 20.0  # Places that were found already are found again within this.
 PLACING_GRACE_SECONDS = 2.0  # A plan that was found has this much to be placed, once time is up or Ctrl-C came.
 PLACING_GRACE_MOVES = 1_500_000  # Where work is limited, which time must not decide, it has so many moves.
-ENOUGH_SHARE = 0.7  # One way of making a plan fit has this much of what is left for all of them.
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,19 +88,8 @@ class TimePlan:
 
     # The search itself, before its plan is placed.
 
-    def searching(self, online: bool) -> Limits:
-        """At least a share, and all but some seconds for placing. `online`: the allocator places as it is asked, so
-        that orders are searched for after it."""
-        if online or self.by_work:
-            return self.limits.share(0.4 if online else 0.6)
-        return self.limits.within(max(0.6 * self.left, self.left - 15.0))
-
-    def fitting(self) -> Limits:
-        """A search whose orders are made to fit while it lasts."""
+    def searching(self) -> Limits:
         return self.limits.share(0.85)
-
-    def searching_again(self) -> Limits:
-        return self.limits.share(0.6)
 
     # Repairs come after the search.
 
@@ -161,11 +149,6 @@ def _graced(clock: Clock) -> Clock:
         return bool(heard) and monotonic() - heard[0] >= PLACING_GRACE_SECONDS
 
     return replace(clock.within(clock.left()), seconds=max(clock.left(), PLACING_GRACE_SECONDS), stopped=stopped)
-
-
-def settling_round(clock: Clock) -> Clock:
-    """One round of moving ops about, out of several."""
-    return clock.share(0.6)
 
 
 @dataclass(slots=True)

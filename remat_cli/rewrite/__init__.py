@@ -13,16 +13,13 @@ from dataclasses import dataclass, replace
 import onnx
 
 from remat_cli.model.graph import Graph
-from remat_cli.model.problem_of import as_it_stands
 from remat_cli.model.proved import Promise
 from remat_cli.model.session_bytes import session_bytes
-from remat_cli.onnx_graph.walk import edges, strict_order
 from remat_cli.rewrite.copies import CopyNames, EmittedNode, OpRun, copy_ops, infos
 from remat_cli.rewrite.predict import Prediction
 from remat_cli.rewrite.unread import free_unread
-from solvers.plan import Compute, Plan, lower
+from solvers.plan import Compute, Plan
 from solvers.problem import Problem
-from solvers.simulate import simulate
 
 ZERO_BYTES = 8  # the constants for the bounds of an empty slice
 
@@ -84,14 +81,6 @@ def original(graph: Graph, problem: Problem) -> Rewritten:
 def as_they_stand(graph: Graph) -> list[EmittedNode]:
     """The graph's ops as nodes, each once."""
     return [EmittedNode(op.node, op, {name: name for name in op.writes}, op.reads) for op in graph.ops]
-
-
-def promise_as_is(graph: Graph, problem: Problem) -> Promise:
-    """What `original` promises; no model is needed for that."""
-    as_is = as_it_stands(problem)
-    reads = edges([op.reads for op in graph.ops], [op.writes for op in graph.ops])
-    outcome = simulate(as_is, lower(as_is, strict_order(reads, [op.op_type for op in graph.ops])))
-    return Promise(outcome.peak, time=outcome.cost)
 
 
 def model_of(

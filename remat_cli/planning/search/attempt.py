@@ -12,7 +12,6 @@ from typing import TypeAlias
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.subjects.subject import Subject
-from remat_cli.planning.targets.candidate import Candidate
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,19 +20,18 @@ class Attempt:
     one search. `asked`: what the order's model must pass. `budget`: what the user asked for, whatever less or more is
     asked for now.
 
-    `known`: an answer whose plan is tried instead of searching; `candidate`: that plan, maybe with its places.
+    `known`: an answer whose plan, maybe with its places, is tried instead of searching.
     """
 
     searched: PlanRequest
     asked: PlanRequest
     budget: int
     known: Answer | None = None
-    candidate: Candidate | None = None
 
     @property
     def subject(self) -> Subject:
         """The one whose model is made, with all ops that the session fuses."""
-        return self.asked.subject if self.candidate is None else self.candidate.subject
+        return self.asked.subject if self.known is None else self.known.subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +45,3 @@ class Checked:
 
 # Yields attempts, hears how each came out, and returns the answer.
 Policy: TypeAlias = Generator[Attempt, Checked, Answer]
-
-
-def only(attempt: Attempt) -> Policy:
-    """What comes of this attempt, and of no other."""
-    return (yield attempt).found

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from remat_cli.planning.search.answer import Answer
-from remat_cli.planning.search.attempt import Checked, Policy
+from remat_cli.planning.search.attempt import Attempt, Checked, Policy
 from remat_cli.planning.search.checking import check
 from remat_cli.planning.search.ordering import order
 from remat_cli.planning.search.placing import place
@@ -24,4 +24,9 @@ def find(policy: Policy) -> Answer:
         except StopIteration as ended:
             answer: Answer = ended.value
             return replace(answer, candidate=replace(answer.candidate, model=None))
-        checked = check(attempt, place(attempt, order(attempt)))
+        checked = come_out(attempt)
+
+
+def come_out(attempt: Attempt) -> Checked:
+    """How the attempt comes out."""
+    return check(attempt, place(attempt, order(attempt)))

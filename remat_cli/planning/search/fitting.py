@@ -30,14 +30,12 @@ from solvers.schedule import Schedule, evaluate
 
 
 class Fitted:
-    """`best`: the cheapest plan that fits so far. `newest`: the last order that a search reported. `tried`: the last
-    that was to be made to fit beside a search, and the work on it."""
+    """`best`: the cheapest plan that fits so far. `newest`: the last order that a search reported."""
 
     def __init__(self, attempt: Attempt) -> None:
         self.attempt, self.request = attempt, attempt.searched
         self.best: Candidate | None = None
         self.newest: tuple[Subject, Progress] | None = None
-        self.tried: tuple[Candidate, Repairing] | None = None
         self.times: Counter[tuple[int, ...]] = Counter()  # that an order was begun: each has other random numbers
         self.planned = self.enough = False  # the search that goes on knows a plan; it knows what is enough
 
@@ -53,13 +51,6 @@ class Fitted:
         clock = limits.clock if self.request.enough is None else limits.clock.until(lambda: self.enough)
         fit = partial(self.fit, subject) if self.asks else None
         return replace(limits, clock=clock, report=partial(self.hear, subject), fit=fit)
-
-    def within(self, early: Limits) -> Limits:
-        """The limits of a search, which leaves more to what comes after it while no plan fits."""
-        if not self.asks:
-            return early
-        limits = self.request.time.fitting()
-        return replace(limits, clock=limits.clock.until(lambda: self.best is None and early.clock.over()))
 
     def hurried(self, limits: Limits) -> Limits:
         """The same limits, but the search ends at half the time unless a plan is known by then."""
@@ -91,14 +82,12 @@ class Fitted:
     ) -> Generator[bool, None, tuple[int, ...] | None]:
         """The order made to fit, or in place of the first one that walks find. One that is no better than what is at
         hand is not tried."""
-        request, first = replace(self.request, subject=subject), self.tried is None
+        request, first = replace(self.request, subject=subject), not self.times
         candidate = candidate_so_far(request, Progress(0.0, order=order))
         if candidate is None or not self._is_worth(candidate):
             return None
-        whole = request.limits.clock.timed()  # work on it may go on after the search
-        repairing = self._begin(request, candidate, whole.in_turns(clock.work, clock.most))
-        self.tried = candidate, repairing
-        other = yield from follow(repairing)
+        whole = request.limits.clock.timed()
+        other = yield from follow(self._begin(request, candidate, whole.in_turns(clock.work, clock.most)))
         if other is None and first:
             other = walk(request, candidate, whole)
         if other is None:
@@ -109,20 +98,10 @@ class Fitted:
         return other.order
 
     def finish(self, found: Answer) -> Candidate | None:
-        """What the search found, made to fit. Work on it that was begun goes on first, and work on another order where
-        that saves more of what the best plan costs than is left. What was in vain is tried again, since more time may
-        be left for it now, with other random numbers."""
+        """What the search found, made to fit. What was in vain is tried again, since more time may be left for it now,
+        with other random numbers."""
         with self.request.so_far.times.part("placing"):
-            begun = None
-            if self.tried is not None:
-                candidate, repairing = self.tried
-                same = candidate.plan == found.schedule.plan
-                if same or self.best is None or candidate.cost - found.cost < self.best.cost - candidate.cost:
-                    begun = run(repairing)
-                if same and begun is not None:
-                    return begun
-            other = run(self._begin(self.request, found.candidate, self.request.time.repairing()))
-            return min(filter(None, (begun, other)), key=lambda one: one.cost, default=None)
+            return run(self._begin(self.request, found.candidate, self.request.time.repairing()))
 
     def _begin(self, request: PlanRequest, candidate: Candidate, clock: Clock) -> Repairing:
         """Work on the candidate."""

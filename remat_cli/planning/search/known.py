@@ -16,8 +16,8 @@ from remat_cli.formats.planfile import PlanFile
 from remat_cli.formats.program import number_program
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer
-from remat_cli.planning.search.attempt import Attempt, only
-from remat_cli.planning.search.find import find
+from remat_cli.planning.search.attempt import Attempt
+from remat_cli.planning.search.find import come_out
 from remat_cli.planning.search.measured import foreseen
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.subjects.in_pieces import scheduled_by
@@ -100,7 +100,7 @@ def tried_alone(request: PlanRequest, found: Answer) -> Answer | None:
     """An answer with a plan from elsewhere, if that fits once its model is made and run; None if not. The plan may have
     its places already, where they are known."""
     asked = foreseen(request)
-    passed = find(only(Attempt(asked, asked, request.budget, found, found.candidate)))
+    passed = come_out(Attempt(asked, asked, request.budget, found)).found
     return replace(passed, budget=request.budget) if passed.found and request.fits(passed.candidate) else None
 
 

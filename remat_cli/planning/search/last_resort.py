@@ -19,8 +19,6 @@ from remat_cli.planning.targets.candidate import Candidate
 from solvers.notes import Note
 from solvers.problem import Status
 
-WITNESSED_ROUNDS = 3  # of asking for what the leanest plan turned out to need
-
 
 def last_resort(request: PlanRequest, found: Answer) -> Policy:
     """The leanest plan instead of none, if it fits; else the answer with a budget that is enough."""
@@ -54,33 +52,24 @@ def _with_enough(request: PlanRequest, found: Answer, lean: Answer) -> Policy:
     if lean.schedule.outcome is None or lean.schedule.result.order is None:
         return replace(found, enough=held)
     nearest = lean.candidate.with_result(replace(found.schedule.result, order=lean.schedule.result.order))
-    needs: int | None = request.target.held_by(lean.candidate)
-    if request.target.bears_witness(lean.subject):
-        needs = yield from _witnessed(request, lean)
+    needs = yield from _enough_for(request, lean)
     least = min((size for size in (needs, held) if size is not None), default=None)
     return replace(found, candidate=replace(nearest, footprint=found.candidate.footprint), enough=least)
 
 
-def _witnessed(request: PlanRequest, lean: Answer) -> Generator[Attempt, Checked, int | None]:
-    """The budget for which the leanest plan was found and witnessed. Ops that have to run once make it need more."""
+def _enough_for(request: PlanRequest, lean: Answer) -> Generator[Attempt, Checked, int | None]:
+    """The budget for which the leanest plan was found and, where that is asked for, witnessed."""
+    needs = request.target.held_by(lean.candidate)
+    if not request.target.bears_witness(lean.subject):
+        return needs
     if request.limits.clock.over():
         return None
-    needs = request.target.held_by(lean.candidate)
     made = _with_model(replace(request, budget=needs), lean)
-    if made is not None and not request.target.tries_plans(lean.subject):
-        return request.target.held_by(made)
     needs = needs if made is None else request.target.held_by(made)
-    for _ in range(WITNESSED_ROUNDS):
-        if request.limits.clock.over():
-            return None
-        again = yield from of_graph(replace(request, subject=lean.subject, budget=needs))
-        if again.found:
-            return needs
-        more = request.target.held_by(again.candidate)
-        if more <= needs:
-            return None
-        needs = more
-    return None
+    if made is not None and not request.target.tries_plans(lean.subject):
+        return needs
+    again = yield from of_graph(replace(request, subject=lean.subject, budget=needs))
+    return needs if again.found else None
 
 
 def _with_model(request: PlanRequest, lean: Answer) -> Candidate | None:

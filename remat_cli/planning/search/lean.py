@@ -35,7 +35,7 @@ def _least_placed(request: PlanRequest) -> Candidate:
     orders = [
         candidate for subject in request.target.forms(request.subject) for candidate in _leanest_of(request, subject)
     ]
-    orders.sort(key=lambda candidate: request.target.estimate(candidate.subject.problem, candidate.plan))
+    orders.sort(key=lambda candidate: candidate.peak)
     clock = request.limits.clock.timed()  # of work it has none: what is left would decide which plan it is
     best = request.target.place(orders[0], clock=clock)
     for candidate in orders[1:MOST_PLACED]:

@@ -21,8 +21,7 @@ from remat_cli.planning.search.untouched import fitting_already
 from solvers.notes import SolverNote
 from solvers.problem import Enough, Solver, Status
 
-FALLING_ROUNDS = 6  # requests for less, each halfway from the largest budget without a plan to what is held
-FALLING_ROUNDS_WITHIN = 8  # the same where time counts: the bound is then far below what is possible
+FALLING_ROUNDS = 8  # requests for less, each halfway from the largest budget without a plan to what is held
 NEAREST = 0.0005  # share of what is held: on a way that short, only a byte less is asked for
 
 
@@ -62,7 +61,7 @@ def _fallen(request: PlanRequest, best: Answer) -> Policy:
     """The least of the answer, of what is found for budgets that fall, and of the leanest plan."""
     request.so_far.keep(best)  # the time may end during what follows
     low = _bound(best) - 1
-    for _ in range(FALLING_ROUNDS if request.enough is None else FALLING_ROUNDS_WITHIN):
+    for _ in range(FALLING_ROUNDS):
         if _is_least(best) or low >= best.held - 1 or request.time.late_by_time:
             break
         nearest = best.held - low <= NEAREST * best.held

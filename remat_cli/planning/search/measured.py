@@ -82,8 +82,7 @@ def _as_asked(request: PlanRequest, found: Answer) -> Answer:
         notes = (*notes, Note(PlanNote.HELD_AT_THE_END))
     elif not fits and not found.says(PlanNote.UNTRIED):
         besides = f", and the model of the best plan {show_bytes(request.budget + over)}" if over > 0 else ""
-        held = request.target.held_by_original(request.subject)
-        notes = (*notes, Note(request.target.differs, (held, besides)))
+        notes = (*notes, Note(request.target.differs, (max(request.subject.behaviour.peaks or ()), besides)))
     result = replace(result, status=Status.FEASIBLE) if fits else result.without_plan()
     result = replace(result, notes=notes, bound=None, bound_any_order=None, grounds=())
     result = replace(result, peak_bound=least - found.aside, peak_node=None, peak_values=())

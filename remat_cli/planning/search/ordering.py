@@ -55,13 +55,13 @@ def _leanest(request: PlanRequest) -> Answer:
 def _searched(request: PlanRequest, fitted: Fitted) -> Answer:
     """Search with room left for the additions of the rewriting. Where that leads to no plan, search without that
     room."""
-    limits = fitted.within(request.time.searching(request.target.online))
+    limits = request.time.searching()
     narrow = request.room - request.target.reserve(request.subject.problem)
     found = _by_forms(request, narrow, limits, fitted)
     hopeless = (found.schedule.result.needed or 0) > request.most
     if found.found or request.most == narrow or request.late or hopeless:
         return found
-    return _by_forms(request, request.most, request.time.searching_again(), fitted)
+    return _by_forms(request, request.most, request.time.searching(), fitted)
 
 
 def _by_forms(request: PlanRequest, budget: int, limits: Limits, fitted: Fitted) -> Answer:

@@ -31,9 +31,9 @@ LESS_STEP = 0.01  # share of the budget; the first search for less memory asks f
 def place(attempt: Attempt, ordered: Ordered) -> Answer:
     """The answer with places within the budget, or without a plan and with the reason why."""
     request, first, fitted = attempt.searched, ordered.found, ordered.fitted
-    if attempt.candidate is not None:
-        repaired = run(repair(request, attempt.candidate, request.time.repairing()))
-        return first.given_up() if repaired is None else replace(first, candidate=_judged(request, attempt, repaired))
+    if attempt.known is not None:
+        repaired = run(repair(request, first.candidate, request.time.repairing()))
+        return first.given_up() if repaired is None else replace(first, candidate=_judged(request, first, repaired))
     if fitted is None:
         return first
     if _is_useless(request, first) or not (first.found or fitted.best or fitted.newest):
@@ -52,10 +52,10 @@ def place(attempt: Attempt, ordered: Ordered) -> Answer:
     return _as_asked(request, first, best)
 
 
-def _judged(request: PlanRequest, attempt: Attempt, repaired: Candidate) -> Candidate:
+def _judged(request: PlanRequest, known: Answer, repaired: Candidate) -> Candidate:
     """The candidate with the status that its own cost has, which repairs may have made another."""
     result = repaired.schedule.result
-    if attempt.candidate is not None and repaired.cost == attempt.candidate.cost:
+    if repaired.cost == known.cost:
         return repaired
     return repaired.with_result(replace(result, status=_status(request, repaired, result)))
 
@@ -67,23 +67,20 @@ def _is_useless(request: PlanRequest, found: Answer) -> bool:
 
 
 def _cheapest_alternative(request: PlanRequest, first: Answer, fitted: Fitted) -> Candidate | None:
-    """The cheapest alternative to a plan that was found but cannot be placed, or was forgotten; among equals, one for
-    less memory is taken before one that was met on the way, and that before a walk."""
-    fitting: list[tuple[int, int, Candidate]] = []
-    met = fitted.best
-    if met is None and not first.found and (last := fitted.last()) is not None:
-        met = run(repair(request, last, request.time.repairing()))
-    if met is not None:
-        fitting.append((met.cost, 1, met.noted(Note(PlanNote.MET_EARLIER))))
-    elif first.found and (walked := walk(request, first.candidate, request.time.walking())):
-        fitting.append((walked.cost, 2, walked.noted(Note(PlanNote.WALKED))))
-    for less in _made_for_less(request, first) if first.found else ():
-        if repaired := run(repair(request, less.candidate, request.time.repairing())):
-            fitting.append((repaired.cost, 0, repaired.noted(Note(PlanNote.MADE_FOR_LESS))))
-            break  # a plan for even less memory costs more
-    if not fitting:
-        return None
-    return min(fitting, key=lambda one: one[:2])[2]
+    """The cheapest alternative to a plan that cannot be placed, among equals the one for less memory; where no plan was
+    found, the last order that was met."""
+    if not first.found:
+        last = fitted.last()
+        met = None if last is None else run(repair(request, last, request.time.repairing()))
+        return None if met is None else met.noted(Note(PlanNote.MET_EARLIER))
+    walked = walk(request, first.candidate, request.time.walking())
+    for less in _made_for_less(request, first):
+        repaired = run(repair(request, less.candidate, request.time.repairing()))
+        if repaired is not None:  # a plan for even less memory costs more
+            if walked is None or repaired.cost <= walked.cost:
+                return repaired.noted(Note(PlanNote.MADE_FOR_LESS))
+            break
+    return None if walked is None else walked.noted(Note(PlanNote.WALKED))
 
 
 def _made_for_less(request: PlanRequest, first: Answer) -> Iterator[Answer]:

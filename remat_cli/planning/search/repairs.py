@@ -1,4 +1,4 @@
-"""Makes a candidate fit: as it is, with its ops moved about, in a block that was packed for longer, or holding less.
+"""Makes a candidate fit: as it is, with its ops moved about, or holding less.
 
 Invariant: what a repaired candidate costs and needs is that of its own order, by `simulate`'s word. Where ops may be
 computed again its cost can be another, which its note says.
@@ -13,7 +13,7 @@ from typing import TypeAlias
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.targets.candidate import Candidate
-from remat_cli.planning.time_plan import ENOUGH_SHARE, REPLACING_SECONDS, settling_round
+from remat_cli.planning.time_plan import REPLACING_SECONDS
 from solvers.clock import Clock
 from solvers.coroutines import run
 from solvers.notes import Note
@@ -29,29 +29,23 @@ SETTLING_ROUNDS = 8
 
 
 def repair(request: PlanRequest, candidate: Candidate, clock: Clock) -> Repairing:
-    """The candidate as it is, with ops moved about or packed for longer, or else, where any method's plan may answer,
-    with some computed again; a placed candidate only as it is."""
+    """The candidate as it is or with ops moved about, or else, where any method's plan may answer, with some computed
+    again; a placed candidate only as it is."""
     if candidate.footprint is not None:
         return candidate if request.fits(candidate) else None
     simply = request.place(candidate, clock.within(0))
     if request.fits(simply):
         return simply
     yield False
-    settled = yield from settle(request, simply, clock.share(ENOUGH_SHARE), fitted if request.may_walk else moved_about)
-    if settled is not None and settled.cost <= simply.cost:
-        return settled
-    yield settled is not None
-    longer = request.place(simply, clock.share(ENOUGH_SHARE))
-    return longer if request.fits(longer) else settled
+    return (yield from settle(request, simply, clock, fitted if request.may_walk else moved_about))
 
 
 def settle(request: PlanRequest, candidate: Candidate, clock: Clock, fit: Fit = moved_about) -> Repairing:
     """The order made to fit until its model does: with its ops moved about, or in another way."""
-    order, target, memory = candidate.order, request.target, request.memory(candidate.subject)
+    order, memory = candidate.order, request.memory(candidate.subject)
     room, step = _room(request, candidate), 0
     for _ in range(SETTLING_ROUNDS):
-        part = settling_round(clock) if target.online else clock
-        settled = yield from fit(memory.with_room(room), order, request.limits.seed, part)
+        settled = yield from fit(memory.with_room(room), order, request.limits.seed, clock)
         if settled is None:
             return None
         yield True
@@ -74,7 +68,7 @@ def lower(request: PlanRequest, candidate: Candidate) -> Candidate:
     wanted = request.counted(candidate) - places.block + places.bound
     clock = request.time.lowering()
     other = run(settle(replace(request, budget=wanted), candidate, clock)) or candidate
-    packed = request.target.place(other, clock=clock.share(ENOUGH_SHARE))
+    packed = request.target.place(other, clock=clock)
     return min(candidate, other, packed, key=request.counted)
 
 

@@ -27,7 +27,6 @@ from solvers.registry import METHODS
 from solvers.schedule import evaluate
 
 ModelKey = tuple[Plan, int]  # a model's plan, and how much of it is hidden from the runtime's planner
-Key = tuple[int, Plan, frozenset[int]]  # a budget, a plan and what is fused
 
 
 @dataclass(slots=True)
@@ -78,7 +77,6 @@ class PlanRequest:
     `leanly`: whether the plan that needs least is wanted, whatever it costs. `leanest`: those found so far; `lean`: the
     orders of some. `trials`: the models made and run so far, by graph.
     `memories`: what orders of a problem need, by problem.
-    `newest`: the two candidates placed last, which are often asked for again.
     `beside`: whether it is asked beside another, so that nobody hears of its progress.
     """
 
@@ -97,7 +95,6 @@ class PlanRequest:
     at_hand: int | None = None
     lean: dict[Problem, tuple[int, ...]] = field(default_factory=dict, compare=False, repr=False)
     leanest: dict[tuple[int, Problem], Candidate] = field(default_factory=dict, compare=False, repr=False)
-    newest: list[tuple[Key, Candidate]] = field(default_factory=list, compare=False, repr=False)
     trials: dict[int, tuple[Subject, Trials]] = field(default_factory=dict, compare=False, repr=False)
     memories: dict[int, tuple[Problem, MemoryModel]] = field(default_factory=dict, compare=False, repr=False)
 
@@ -167,18 +164,9 @@ class PlanRequest:
 
     def place(self, candidate: Candidate, clock: Clock | None = None) -> Candidate:
         """The candidate with its model and footprint, as tightly as the budget asks."""
-        key = self.budget, candidate.plan, candidate.subject.problem.inner
-        for known, last in self.newest:
-            same = candidate.model is None or candidate.model is last.model
-            if same and last.subject.graph is candidate.subject.graph and known == key:
-                candidate = replace(candidate, model=last.model)
-                if self.target.online:  # else it may be packed for longer than it was
-                    return replace(candidate, footprint=last.footprint)
         clock = clock or Clock()
         with clock.at_work(WRITTEN_MOVES * len(candidate.order)):
-            placed = self.target.place(candidate, self.budget, clock)
-        self.newest[:] = [*self.newest[-1:], (key, placed)]
-        return placed
+            return self.target.place(candidate, self.budget, clock)
 
     def with_model(self, candidate: Candidate, model: Rewritten) -> Candidate | None:
         """The candidate with a model of the original's kernels, and what that is predicted to hold; None if it has

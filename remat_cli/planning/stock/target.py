@@ -97,9 +97,6 @@ class StockTarget(Target):
     def original(self, graph: Graph, problem: Problem) -> Rewritten:
         return original_by_default(graph, problem)
 
-    def promise_as_is(self, graph: Graph, problem: Problem) -> Promise:
-        return original_by_default(graph, problem).promise
-
     def searched(self, subject: Subject) -> Problem:
         """Where plans are tried, as later runs hold it, with outputs from the beginning: nothing is proved of that."""
         held = super().searched(subject)

@@ -54,6 +54,11 @@ class Candidate:
         return self.schedule.outcome.cost
 
     @property
+    def peak(self) -> int:
+        assert self.schedule.outcome is not None
+        return self.schedule.outcome.peak
+
+    @property
     def unplaced(self) -> Candidate:
         """The same order, whose model is not made yet."""
         return replace(self, model=None, footprint=None)

@@ -27,7 +27,7 @@ from remat_cli.onnx_graph.attributes import said_in
 from remat_cli.planning.subjects.optimized import written_out
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate, Footprint
-from remat_cli.rewrite import Rewritten, additions, original, promise_as_is, rewrite
+from remat_cli.rewrite import Rewritten, additions, original, rewrite
 from remat_cli.runtime.optimized import SAYS
 from solvers.clock import Clock
 from solvers.orders.bounds import peak_bound
@@ -37,7 +37,6 @@ from solvers.placement.memory import MemoryModel
 from solvers.placement.placed import Placement
 from solvers.plan import Plan
 from solvers.problem import Node, Problem
-from solvers.simulate import simulate
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +109,6 @@ class Target(ABC):
         """The model as it is, in the order of its file, for such a session."""
         return original(graph, problem)
 
-    def promise_as_is(self, graph: Graph, problem: Problem) -> Promise:
-        """What `original` promises."""
-        return promise_as_is(graph, problem)
-
     def runs_before(
         self, outputs: Collection[str], graph: Graph, model: onnx.ModelProto, order: Sequence[str]
     ) -> frozenset[str]:
@@ -166,10 +161,6 @@ class Target(ABC):
     ) -> Footprint:
         """The footprint of the model in such a session. With a budget, it only needs to tell whether that is kept."""
 
-    def estimate(self, problem: Problem, plan: Plan) -> int:
-        """Bytes by which plans can be compared before their models are made."""
-        return simulate(problem, plan).peak
-
     def as_recorded(self, model: Rewritten, aside: int, placement: Placement) -> Footprint | None:
         """The footprint with the places of a plan file, where such a session has places and these are sound."""
         return None
@@ -185,8 +176,7 @@ class Target(ABC):
 
     def held_by(self, candidate: Candidate) -> int:
         """The same of a candidate."""
-        assert candidate.schedule.outcome is not None
-        return self.held(candidate.schedule.outcome.peak, candidate.promise if candidate.footprint else None)
+        return self.held(candidate.peak, candidate.promise if candidate.footprint else None)
 
     def added(self, candidate: Candidate) -> int:
         """Bytes that the model of an order holds beyond what repairs count of the order, as far as that is known."""
@@ -229,11 +219,6 @@ class Target(ABC):
     def seldom_asks_again(self, subject: Subject) -> bool:
         """Whether predictions are about the kernels that run, so that the first search may take nearly all the time."""
         return subject.behaviour.optimized
-
-    def held_by_original(self, subject: Subject) -> int:
-        """The measured bytes of the original."""
-        assert subject.behaviour.peaks is not None
-        return max(subject.behaviour.peaks)
 
     def held_at_the_end(self, subject: Subject) -> int:
         """The bytes that any model of the graph holds when a run ends: those outside of the arena, and the outputs."""

@@ -10,8 +10,8 @@ from remat_cli.model.sessions import STRICT, Session
 from remat_cli.planning.kinds import target_of
 from remat_cli.planning.loading import load_subject
 from remat_cli.planning.search.answer import Answer, find_solver
-from remat_cli.planning.search.attempt import Attempt, Checked, Policy, only
-from remat_cli.planning.search.find import find
+from remat_cli.planning.search.attempt import Attempt, Checked, Policy
+from remat_cli.planning.search.find import come_out
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.subjects.subject import Subject
 from remat_cli.planning.targets.candidate import Candidate
@@ -69,4 +69,5 @@ def alone(request: PlanRequest) -> Attempt:
 
 def attempted(request: PlanRequest) -> Answer:
     """What comes of the request by the stages, without a second attempt."""
-    return find(only(alone(request)))
+    found = come_out(alone(request)).found
+    return replace(found, candidate=replace(found.candidate, model=None))

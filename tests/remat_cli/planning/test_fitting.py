@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import replace
-from inspect import GEN_CLOSED, getgeneratorstate
 from pathlib import Path
 
 import pytest
@@ -108,31 +107,6 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Candidate, Clock]]:
 
     monkeypatch.setattr(fitting, "repair", slowly)
     return begun
-
-
-def test_what_was_begun_goes_on_at_the_end_of_the_search(asked: PlanRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    here, plan, begun = Fitted(alone(asked)), dearer(asked), slow(monkeypatch)
-    next(made_to_fit(here, plan))  # and whoever searched is gone, with all that it held
-    found = here.finish(answer_of(asked, plan))
-    assert found is not None
-    assert found.plan == plan.plan
-    assert [one for one, _ in begun] == [plan]
-
-
-def test_another_order_that_was_begun_goes_on_where_that_saves_more_than_is_left(
-    asked: PlanRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plan, cheap = dearer(asked), candidate_for(asked.subject)
-    for best, goes_on in ((None, True), (cheap, False)):
-        here, begun = Fitted(alone(asked)), slow(monkeypatch)
-        here.best = best
-        next(made_to_fit(here, plan))
-        found = here.finish(answer_of(asked, cheap))
-        assert [one for one, _ in begun] == [plan, cheap]
-        assert found is not None
-        assert found.plan == cheap.plan
-        assert here.tried is not None
-        assert (getgeneratorstate(here.tried[1]) == GEN_CLOSED) == goes_on
 
 
 def test_what_an_interrupt_cut_off_is_tried_again(asked: PlanRequest, monkeypatch: pytest.MonkeyPatch) -> None:

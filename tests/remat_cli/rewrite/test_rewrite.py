@@ -17,7 +17,6 @@ from remat_cli.model.problem_of import as_rewritten, problem_of
 from remat_cli.model.semantics import needs_training_build
 from remat_cli.onnx_graph.walk import default_order, edges
 from remat_cli.planning.stock.rewriting import rewrite_robustly
-from remat_cli.rewrite import original, promise_as_is
 from solvers.plan import lower
 from solvers.simulate import simulate
 from tests.remat_cli.random_models import random_model
@@ -150,9 +149,3 @@ def test_training_ops_see_the_shapes_that_they_infer_from(data: Path) -> None:
     assert made - told
     trained = [step for step in found.model.graph.node if needs_training_build(step)]
     assert not any(made.intersection(step.input) for step in trained)
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_what_the_original_needs_is_the_same_without_its_model(seed: int) -> None:
-    graph, problem = subject(random_model(seed))
-    assert promise_as_is(graph, problem) == original(graph, problem).promise

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import onnx
 import pytest
@@ -24,13 +23,10 @@ from remat_cli.planning.stock.graph import default_graph, kernels, shapes_of
 from remat_cli.planning.stock.same_kernels import rewrite_surely
 from remat_cli.planning.stock.target import StockTarget
 from remat_cli.planning.subjects.subject import Subject
-from remat_cli.planning.targets.candidate import Candidate
-from remat_cli.planning.targets.target import Target
 from solvers.clock import limited
 from solvers.plan import Plan, lower
-from solvers.problem import Limits, Result, Status
+from solvers.problem import Limits
 from solvers.reductions.views import reduced
-from solvers.schedule import Schedule, evaluate
 from tests.remat_cli.fusing_models import fusing_model
 from tests.remat_cli.rewrite.plans import random_order
 from tests.sampling import few
@@ -110,29 +106,3 @@ def test_weights_outside_of_the_file_stay_there(data: Path, tmp_path: Path) -> N
 
 def _given(size: int) -> onnx.TensorProto:
     return onnx.helper.make_tensor("w", 1, [size], [0.5] * size)
-
-
-def test_what_was_placed_last_is_not_made_again(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    subject = load_subject(data / "torch_mlp.onnx", None, {}, DEFAULT)
-    made: list[Candidate] = []
-
-    def count(target: Target, candidate: Candidate, *others: Any) -> Candidate:
-        made.append(candidate)
-        return Target.place(target, candidate, *others)
-
-    monkeypatch.setattr(StockTarget, "place", count)
-    budget = share_base(subject, DEFAULT)
-    request = PlanRequest(subject, budget, "auto", find_solver("auto", {}), Limits(), StockTarget())
-    one, other = (Candidate(subject, _scheduled(subject, seed)) for seed in (1, 2))
-    first = request.place(one)
-    assert request.place(other).model is not first.model
-    assert request.place(one).model is first.model
-    assert replace(request, limits=Limits().silent()).place(one).footprint == first.footprint
-    assert len(made) == 2
-    replace(request, budget=budget // 2).place(one)
-    assert len(made) == 3
-
-
-def _scheduled(subject: Subject, seed: int) -> Schedule:
-    plan, outcome = evaluate(subject.problem, planned(subject, seed, 0.1).order())
-    return Schedule(Result(Status.FEASIBLE, plan.order()), plan, outcome)
