@@ -19,8 +19,8 @@ from solvers.orders.arrays import Ints
 from solvers.orders.best import Best
 from solvers.orders.bounds import PeakBound, peak_bound
 from solvers.orders.halting import halting
+from solvers.orders.polish import polish
 from solvers.pebbles.copies import Copies, needed
-from solvers.pebbles.keeping import kept
 from solvers.pebbles.making import Making
 from solvers.pebbles.reach import NEVER, BackwardSearch, BackwardStep, Reached
 from solvers.problem import Limits, Problem
@@ -138,7 +138,9 @@ class Floor:
         steps = Making(self.copies, self.ways, max(end.peak, best.budget)).run(end.way)
         found = None if steps is None else best.weigh(steps, NAME)
         if found is not None:
-            best.offer_weighed(kept(found, best, self.clock) if best.fits(found) else found)
+            best.offer_weighed(found)
+            if best.fits(found):
+                best.offer(polish(best.arrays, found.order, best.budget, self.clock.interrupts), NAME)
             self.known = min(self.known, found.peak)
 
     def raise_to(self, peak: int, index: int | None) -> None:

@@ -16,8 +16,8 @@ from solvers.methods.exact.low_walks import lowest
 from solvers.orders.best import Best
 from solvers.orders.bounds import PeakBound
 from solvers.orders.evict import RULES, Evictor
+from solvers.orders.polish import polish
 from solvers.pebbles.floor import dig
-from solvers.pebbles.keeping import kept
 from solvers.problem import Limits, Problem
 
 WALKING_MOVES = 1_000_000
@@ -67,7 +67,8 @@ def list_lean(problem: Problem, limits: Limits, order: Sequence[int]) -> list[tu
     best = Best(problem, -1, limits.silent())
     lean = best.weigh(order)
     assert lean is not None
-    cheaper, local = kept(lean, best, limits.clock), LocalSearch(problem, lean.peak, limits.seed)
+    cheaper = best.weigh(polish(best.arrays, lean.order, lean.peak, limits.clock.interrupts)) or lean
+    local = LocalSearch(problem, lean.peak, limits.seed)
     moves = usual_moves(len(problem.nodes))
     for number in range(CHEAPENING_GOES):
         found = best.weigh(local.go(cheaper.order, number, moves, limits.clock).order)
