@@ -74,9 +74,8 @@ class TimePlan:
 
     # Searches that may have to be done again, where models are witnessed or measured.
 
-    def one_search(self, seldom: bool) -> Limits:
-        """`seldom`: the kernels that run are planned, so that a second search is seldom needed."""
-        return self.limits.share(0.9 if seldom else 0.75)
+    def one_search(self) -> Limits:
+        return self.limits.share(0.85)
 
     def has_another(self, took: float) -> bool:
         """Whether there is time for a search more, where the first took so many seconds."""

@@ -42,11 +42,10 @@ def measured(request: PlanRequest) -> Policy:
     that was seen to fit while the searches went on.
     """
     best, before, time = None, request.so_far.plan, request.time
-    budget, seldom = foreseen(request).budget, request.target.seldom_asks_again(request.subject)
+    budget = foreseen(request).budget
     while True:
         begun = request.limits.clock.elapsed()
-        asked = replace(request, budget=budget, limits=time.one_search(seldom))
-        found = yield from witnessed(asked, request.budget)
+        found = yield from witnessed(replace(request, budget=budget), request.budget)
         over = _over(request, found) if found.found else 0
         better = found.found and over <= 0 and (best is None or found.cost < best.cost)
         if better:
@@ -109,9 +108,9 @@ def witnessed(asked: PlanRequest, budget: int) -> Policy:
     """A plan that fits and passes. `budget`: the one that the user asked for."""
     if not asked.target.bears_witness(asked.subject):
         return (yield Attempt(asked, asked, budget)).found
-    once, seldom = set[str](), asked.target.seldom_asks_again(asked.subject)
+    once = set[str]()
     while True:
-        searched = replace(asked, subject=run_once(asked.subject, once), limits=asked.time.one_search(seldom))
+        searched = replace(asked, subject=run_once(asked.subject, once), limits=asked.time.one_search())
         checked = yield Attempt(searched, asked, budget)
         if not checked.astray or searched.late or len(once) == len(asked.subject.nodes):
             return _as_of(asked.subject, checked.found, once)

@@ -216,10 +216,6 @@ class Target(ABC):
         """Whether the file's own ops are planned too, where the graph that is run has no plan."""
         return subject.behaviour.by_file is not None
 
-    def seldom_asks_again(self, subject: Subject) -> bool:
-        """Whether predictions are about the kernels that run, so that the first search may take nearly all the time."""
-        return subject.behaviour.optimized
-
     def held_at_the_end(self, subject: Subject) -> int:
         """The bytes that any model of the graph holds when a run ends: those outside of the arena, and the outputs."""
         assert subject.graph is not None
