@@ -56,6 +56,24 @@ def test_a_proved_no_is_one_line_in_the_unit_asked_and_what_it_says_is_enough(
     assert len(more.err.splitlines()) > 1
 
 
+@pytest.mark.parametrize(
+    "name, budget", few([("torch_mlp", "50%"), ("torch_cnn", "34%"), ("torch_unet_convt", "34%")], 1, True)
+)
+def test_in_stock_sessions_a_plan_is_enough_and_not_the_model_as_it_is(name: str, budget: str, data: Path) -> None:
+    """The graph that the session runs has leaner models than the ops of the file, which alone were looked at."""
+    model = data / f"{name}.onnx"
+    with pytest.raises(api.Infeasible) as refused:
+        api.solve(model, budget=budget, runtime="stock", work_limit=20_000, cache=False)
+    enough = refused.value.least_peak
+    assert enough is not None
+    kind = kind_named("stock")
+    assert enough < 0.9 * share_base(load_subject(model, None, {}, kind), kind)
+    again = api.solve(model, budget=enough, runtime="stock", work_limit=1_000, cache=False)
+    assert again.peak is not None
+    assert again.peak <= enough
+    assert api.verify(again).ok
+
+
 def test_a_share_is_of_what_was_asked_about_whatever_graph_was_planned_last(remat: Command, model: Path) -> None:
     """In default sessions the graph that runs is asked about, and the file's own ops are planned after it."""
     kind = kind_named("stock")
@@ -154,6 +172,24 @@ def test_a_proved_no_is_said_if_time_ends_while_a_budget_that_is_enough_is_sough
     solving.ask(subject, question, Limits(), None, known)
     assert [error and error.code for error in errors] == [4]
     assert re.search(r"fits 50%, which is proved: at least [\d.]+% .* is needed", capsys.readouterr().err)
+
+
+def test_before_a_plan_is_witnessed_the_model_as_it_is_is_enough(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In stock sessions an order was named by what it was foretold to hold, of which no model had been made."""
+    refused: list[Answer | None] = []
+    kind, known = kind_named("stock"), SoFar()
+    given = solve.command.make_context("solve", [str(model), "--budget", "20%", "--runtime", "stock"]).params
+    flags = settled({name: value for name, value in given.items() if name != "model"})
+    subject = load_subject(model, None, {}, kind)
+
+    def out_of_time(request: PlanRequest, found: Answer) -> Policy:
+        refused.append(known.refused)
+        yield from ()
+        return found
+
+    monkeypatch.setattr(graphs, "last_resort", out_of_time)
+    solving.ask(subject, question_of(flags), Limits(limited(moves=20_000)), None, known)
+    assert [answer and answer.enough for answer in refused] == [share_base(subject, kind)]
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,11 @@ from dataclasses import replace
 from remat_cli.notes.kinds import PlanNote
 from remat_cli.planning.search.answer import Answer
 from remat_cli.planning.search.attempt import Policy
-from remat_cli.planning.search.last_resort import last_resort
+from remat_cli.planning.search.last_resort import keep_refusal, last_resort
 from remat_cli.planning.search.measured import of_graph
 from remat_cli.planning.search.proofs import agreed, judged, unproved
 from remat_cli.planning.search.request import PlanRequest
+from remat_cli.planning.search.untouched import held_as_it_is
 from remat_cli.planning.subjects.subject import Subject
 from solvers.notes import Note
 from solvers.problem import Status
@@ -29,20 +30,16 @@ def cheapest(request: PlanRequest) -> Policy:
     """
     if request.at_hand is not None:
         return (yield from searched(request))
-    limits = request.time.but_for_a_refusal(request.target.bears_witness(request.subject))
+    witnessed = request.target.bears_witness(request.subject)
+    limits = request.time.but_for_a_refusal(witnessed)
     found = yield from searched(replace(request, limits=limits))
     if not found.found:
-        _keep(request, found)
+        if witnessed:  # of the order that came nearest it is not known that its model passes
+            found = replace(found, enough=held_as_it_is(request.subject, request.target.session))
+        keep_refusal(request, found)
         if request.may_walk and not request.given_up:
             found = yield from last_resort(request, found)
-            _keep(request, found)
     return replace(found, limits=request.limits)
-
-
-def _keep(request: PlanRequest, found: Answer) -> None:
-    """A proved no is kept, because the time may end during what follows."""
-    if found.status is Status.INFEASIBLE:
-        request.so_far.keep(replace(found, limits=request.limits))
 
 
 def searched(request: PlanRequest) -> Policy:

@@ -21,13 +21,31 @@ from solvers.problem import Status
 
 
 def last_resort(request: PlanRequest, found: Answer) -> Policy:
-    """The leanest plan instead of none, if it fits; else the answer with a budget that is enough."""
+    """The leanest plan instead of none, if it fits; else the answer with a budget that is enough.
+
+    The graph that a session runs comes first, then the file's own ops, as in a search. Until a plan is known, what the
+    model holds as it is is enough.
+    """
     request = _leanly(request)
-    lean = yield from leanest(request, found)
-    if lean.found and found.status is not Status.INFEASIBLE:
-        result = replace(found.schedule.result, status=Status.FEASIBLE, order=lean.schedule.result.order)
-        return lean.with_result(result).noted(Note(PlanNote.LEANEST))
-    return (yield from _with_enough(request, found, lean))
+    if request.subject.graph is not None:
+        found = replace(found, enough=held_as_it_is(request.subject, request.target.session))
+    for number in range(1 + request.target.has_own_graph(request.subject)):
+        subject = request.subject.own if number else request.subject
+        lean = yield from of_graph(replace(request, subject=subject))
+        if lean.found and found.status is not Status.INFEASIBLE:
+            result = replace(found.schedule.result, status=Status.FEASIBLE, order=lean.schedule.result.order)
+            return lean.with_result(result).noted(Note(PlanNote.LEANEST))
+        if lean.schedule.outcome is not None and lean.schedule.result.order is not None:
+            found = yield from _with_enough(request, found, lean)
+            keep_refusal(request, found)
+        if request.limits.clock.over():
+            break
+    return found
+
+
+def keep_refusal(request: PlanRequest, found: Answer) -> None:
+    """The answer without a plan is kept, because the time may end during what follows."""
+    request.so_far.keep(replace(found, limits=request.limits))
 
 
 def leanest(request: PlanRequest, found: Answer) -> Policy:
@@ -43,33 +61,37 @@ def _leanly(request: PlanRequest) -> PlanRequest:
 
 
 def _with_enough(request: PlanRequest, found: Answer, lean: Answer) -> Policy:
-    """The answer without a plan, with a budget that is enough: the leanest plan's, or what the model holds as it is.
-
-    Where plans are witnessed, only another attempt tells whether the budget is enough.
-    """
-    given = request.subject.as_given.graph is not None
-    held = held_as_it_is(request.subject, request.target.session) if given else None
-    if lean.schedule.outcome is None or lean.schedule.result.order is None:
-        return replace(found, enough=held)
+    """The answer without a plan, with this plan as the nearest one and its budget as enough, if that is less."""
+    needs = yield from _enough_for(request, lean, found.enough)
+    if needs is None:
+        return found
     nearest = lean.candidate.with_result(replace(found.schedule.result, order=lean.schedule.result.order))
-    needs = yield from _enough_for(request, lean)
-    least = min((size for size in (needs, held) if size is not None), default=None)
-    return replace(found, candidate=replace(nearest, footprint=found.candidate.footprint), enough=least)
+    return replace(found, candidate=replace(nearest, footprint=found.candidate.footprint), enough=needs)
 
 
-def _enough_for(request: PlanRequest, lean: Answer) -> Generator[Attempt, Checked, int | None]:
-    """The budget for which the leanest plan was found and, where that is asked for, witnessed."""
+def _enough_for(request: PlanRequest, lean: Answer, known: int | None) -> Generator[Attempt, Checked, int | None]:
+    """The budget for which the leanest plan was found, if that is less than what is known to be enough.
+
+    Where plans are witnessed, only another attempt tells whether a budget is enough. One that fails knows a plan that
+    went further, because more ops run once or its model was measured: that one needs more.
+    """
     needs = request.target.held_by(lean.candidate)
-    if not request.target.bears_witness(lean.subject):
-        return needs
-    if request.limits.clock.over():
-        return None
-    made = _with_model(replace(request, budget=needs), lean)
-    needs = needs if made is None else request.target.held_by(made)
-    if made is not None and not request.target.tries_plans(lean.subject):
-        return needs
-    again = yield from of_graph(replace(request, subject=lean.subject, budget=needs))
-    return needs if again.found else None
+    witnessed = request.target.bears_witness(lean.subject)
+    while known is None or needs < known:
+        if not witnessed:
+            return needs
+        if request.limits.clock.over():
+            break
+        asked = replace(request, subject=lean.subject, budget=needs)
+        made = _with_model(asked, lean)
+        needs = needs if made is None else max(needs, request.target.held_by(made))
+        lean = yield from of_graph(replace(asked, budget=needs))
+        if lean.found:
+            return needs
+        if (more := request.target.held_by(lean.candidate)) <= needs:
+            break
+        needs = more
+    return None
 
 
 def _with_model(request: PlanRequest, lean: Answer) -> Candidate | None:

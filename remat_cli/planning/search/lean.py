@@ -29,37 +29,36 @@ def lean_candidate(request: PlanRequest) -> Candidate:
 
 
 def _least_placed(request: PlanRequest) -> Candidate:
-    """Making a model takes long, so few are made: of the orders that promise to need least."""
+    """Making a model takes long, so few are made: of the orders that promise to need least. Each is made as tight as it
+    can be."""
+    candidates = _list_lean(request)
     if request.subject.graph is None:
-        return _leanest_of(request, request.subject)[0]
-    orders = [
-        candidate for subject in request.target.forms(request.subject) for candidate in _leanest_of(request, subject)
-    ]
-    orders.sort(key=lambda candidate: candidate.peak)
+        return candidates[0]
     clock = request.limits.clock.timed()  # of work it has none: what is left would decide which plan it is
-    best = request.target.place(orders[0], clock=clock)
-    for candidate in orders[1:MOST_PLACED]:
+    best = request.target.place(candidates[0], 1, clock)
+    for candidate in candidates[1:MOST_PLACED]:
         if clock.over():
             break
-        best = min(best, request.target.place(candidate, clock=clock), key=request.target.held_by)
+        best = min(best, request.target.place(candidate, 1, clock), key=request.target.held_by)
     return best
 
 
-def _leanest_of(request: PlanRequest, subject: Subject) -> list[Candidate]:
+def _list_lean(request: PlanRequest) -> list[Candidate]:
     """An order of few live bytes may leave gaps, so several are tried: of what costs the same memory the first."""
+    subject = request.subject
     problem = request.sized(subject).problem
     smaller = reduced(problem)
     if request.target.online and subject.graph is not None:
-        orders = list_walked(smaller.problem, request.limits)
+        orders = [smaller.expand(order) for order in list_walked(smaller.problem, request.limits)]
+        orders.sort(key=request.memory(subject).height)
     else:
         known = request.lean.get(problem)  # if a search that found nothing had it
         lean = find_lean(smaller.problem, request.limits).order if known is None else smaller.shrink(known)
-        orders = list_lean(smaller.problem, request.limits, lean)
-    return [_candidate(request, subject, smaller.expand(order)) for order in orders]
+        orders = [smaller.expand(order) for order in list_lean(smaller.problem, request.limits, lean)]
+    return [_candidate(subject, order) for order in orders]
 
 
-def _candidate(request: PlanRequest, subject: Subject, order: Sequence[int]) -> Candidate:
+def _candidate(subject: Subject, order: Sequence[int]) -> Candidate:
     plan, outcome = evaluate(subject.problem, order)
-    notes = [PlanNote.LEANEST] if subject is request.subject else [PlanNote.LEANEST, PlanNote.SCHEDULED_APART]
-    result = Result(Status.FEASIBLE, plan.order(), notes=tuple(map(Note, notes)))
+    result = Result(Status.FEASIBLE, plan.order(), notes=(Note(PlanNote.LEANEST),))
     return Candidate(subject, Schedule(result, plan, outcome))

@@ -18,10 +18,11 @@ from remat_cli.planning.search.checking import names
 from remat_cli.planning.search.proofs import judged, unproved
 from remat_cli.planning.search.request import PlanRequest
 from remat_cli.planning.subjects.subject import Subject
+from remat_cli.planning.targets.candidate import Candidate
 from remat_cli.units import show_bytes
 from solvers.notes import Note
-from solvers.problem import Status
-from solvers.schedule import baseline
+from solvers.problem import Result, Status
+from solvers.schedule import Schedule, baseline
 
 LESS_PART = 200  # one over this is the part of the budget asked for less, besides the measured excess
 SPARE_PART = 50  # one over this is the part of the budget that, left unused, is worth another search
@@ -39,8 +40,11 @@ def measured(request: PlanRequest) -> Policy:
 
     Each search is for as much less as the model of the last plan held too much. Where that left memory unused it is for
     as much more, as long as that leads to a cheaper plan. Where none was left of what was asked for, the plan stands in
-    that was seen to fit while the searches went on.
+    that was seen to fit while the searches went on. The leanest plan is the same whatever is asked for. No search is
+    begun where what is held at the end of a run is over.
     """
+    if request.target.held_at_the_end(request.subject) > request.budget and not request.leanly:
+        return _as_asked(request, unsearched(request))
     best, before, time = None, request.so_far.plan, request.time
     budget = foreseen(request).budget
     while True:
@@ -52,13 +56,20 @@ def measured(request: PlanRequest) -> Policy:
             best = found
         if not found.found or (best is not None and (not better or -over <= request.budget // SPARE_PART)):
             break
-        if request.late or not time.has_another(request.limits.clock.elapsed() - begun):
+        if request.leanly or request.late or not time.has_another(request.limits.clock.elapsed() - begun):
             break
         budget -= over if better else over + request.budget // LESS_PART
     told = request.so_far.plan
     if told is not None and told is not before and (best is None or told.cost < best.cost):
         best = told.noted(Note(PlanNote.MET_EARLIER))
     return _as_asked(request, found if best is None else best)
+
+
+def unsearched(request: PlanRequest) -> Answer:
+    """The answer without a plan before any search, with the model as it is as the nearest one."""
+    plan, outcome = request.subject.as_it_is()
+    schedule = Schedule(Result(Status.UNKNOWN, plan.order()), plan, outcome)
+    return request.answer_of(Candidate(request.subject, schedule), request.limits.clock.elapsed(), cut=False)
 
 
 def _over(request: PlanRequest, found: Answer) -> int:

@@ -19,8 +19,8 @@ from solvers.problem import Progress
 @dataclass(slots=True)
 class SoFar:
     """`begun`: a search has begun, which no answer at hand made needless. `order`: the latest that the search reported,
-    with what it is an order of. `plan`: the latest that is known to fit; `refused`: a proved no, while a budget that is
-    enough is still looked for. `found`: the answer, of which only the proof of its bounds follows.
+    with what it is an order of. `plan`: the latest that is known to fit; `refused`: the answer without a plan, while a
+    budget that is enough is still looked for. `found`: the answer, of which only the proof of its bounds follows.
 
     `allows`: whether a plan keeps to what was asked besides a budget: one that takes longer than may be is no answer.
     `words`: what answers say of the question. `budgeted`: whether a budget was asked for; else a plan's answer has what
@@ -47,7 +47,7 @@ class SoFar:
             self.events.say(progress)
 
     def keep(self, found: Answer) -> None:
-        """Keep a plan that fits, if it is allowed, or a proved no."""
+        """Keep a plan that fits, if it is allowed, or the answer without one."""
         if found.found and self.allows(found):
             self.plan = self.worded(found)
         elif not found.found:
