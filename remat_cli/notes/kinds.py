@@ -9,8 +9,9 @@ from solvers.notes import SolverNote
 
 class PlanNote(StrEnum):
     # about the costs, and about the model
-    ESTIMATED = "estimated"
+    ESTIMATED_AND_FORETOLD = "estimated and foretold"
     ESTIMATED_AND_TRACED = "estimated and traced"
+    FROM_PAPER_AND_FORETOLD = "from paper and foretold"
     FROM_PAPER_AND_TRACED = "from paper and traced"
     SUBGRAPHS_UNKNOWN = "subgraphs unknown"
     KERNELS_UNKNOWN = "kernels unknown"
@@ -52,6 +53,7 @@ class PlanNote(StrEnum):
     ASTRAY = "astray"
     UNPINNED = "unpinned"
     UNTRIED = "untried"
+    FUSED = "fused"
     HELD_IN_ANY_CASE = "held in any case"
     HELD_AT_THE_END = "held at the end"
     DIFFERS_BY_DEFAULT = "differs by default"

@@ -12,16 +12,22 @@ from remat_cli.units import show_bytes
 from solvers.notes import Note, SolverNote
 
 _TRACED = "Estimates may leave out some of what kernels work in, so the first run of a session finds where values lie."
+_FORETOLD = (
+    "Without measured costs no model is run, so later runs of a stock session may hold more than the budget: `remat"
+    " verify` tells."
+)
 _ESTIMATED = "The costs are estimates for a CPU. Measure them with `remat profile`."
+_FROM_PAPER = "The costs are estimates from a datasheet."
 _TRIVIAL = "The bound is only the time of every op once."
 _TOO_LARGE = "The paper's program would be too large to build."
 _IN_ORDER = "covers every schedule that first computes the ops in the order given"
 _OF_RELAXATION = f"The bound is that of a linear relaxation. It {_IN_ORDER}"
 
 SENTENCES: dict[str, str] = {
-    PlanNote.ESTIMATED: _ESTIMATED,
+    PlanNote.ESTIMATED_AND_FORETOLD: f"{_ESTIMATED} {_FORETOLD}",
     PlanNote.ESTIMATED_AND_TRACED: f"{_ESTIMATED} {_TRACED}",
-    PlanNote.FROM_PAPER_AND_TRACED: f"The costs are estimates from a datasheet. {_TRACED}",
+    PlanNote.FROM_PAPER_AND_FORETOLD: f"{_FROM_PAPER} {_FORETOLD}",
+    PlanNote.FROM_PAPER_AND_TRACED: f"{_FROM_PAPER} {_TRACED}",
     PlanNote.SUBGRAPHS_UNKNOWN: (
         "Estimates do not know what the subgraphs of {} {!r}{} work in. `remat profile` measures it."
     ),
@@ -117,6 +123,10 @@ SENTENCES: dict[str, str] = {
     PlanNote.HELD_IN_ANY_CASE: "No search was needed, as inputs and weights alone are more than the budget.",
     PlanNote.HELD_AT_THE_END: (
         "inputs, weights and outputs are held together at the end of a run, whatever is fused or folded"
+    ),
+    PlanNote.FUSED: (
+        "default options fuse ops, which then run in another order (--runtime remat does not): the model of the best"
+        " plan would hold {:size}"
     ),
     PlanNote.DIFFERS_BY_DEFAULT: (
         "default options pack weights, fold constants, and lay out memory from an earlier run"

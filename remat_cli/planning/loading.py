@@ -185,9 +185,9 @@ def _notes(view: View, costs: Costs | None, target: Target, left: Mapping[str, s
 
 def _of_costs(graph: Graph, costs: Costs | None, target: Target, written_out: bool) -> Iterator[Note]:
     if costs is None:
-        yield Note(PlanNote.ESTIMATED if target.online else PlanNote.ESTIMATED_AND_TRACED)
-    elif not costs.measured and not target.online:
-        yield Note(PlanNote.FROM_PAPER_AND_TRACED)
+        yield Note(PlanNote.ESTIMATED_AND_FORETOLD if target.online else PlanNote.ESTIMATED_AND_TRACED)
+    elif not costs.measured:
+        yield Note(PlanNote.FROM_PAPER_AND_FORETOLD if target.online else PlanNote.FROM_PAPER_AND_TRACED)
     as_it_runs = written_out and not target.plans_file
     if costs is None and as_it_runs:
         yield Note(PlanNote.WRITTEN_OUT, ("values of 16 bits are computed in float32",))

@@ -31,6 +31,7 @@ class Rewritten:
     model: onnx.ModelProto
     promise: Promise
     prediction: Prediction
+    as_run: Prediction | None = None  # of what the session makes of the model, where that fuses ops
     hidden: frozenset[str] = frozenset()  # values whose shapes the session's planner does not see
     clones: int = 0
     anchors: int = 0

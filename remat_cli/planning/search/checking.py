@@ -31,6 +31,8 @@ def check(attempt: Attempt, found: Answer) -> Checked:
     if made is not None and asked.fits(made):
         ran = _as_run(asked, made, model)
         return Checked(replace(found, candidate=ran) if ran else found.given_up(Note(PlanNote.UNTRIED)))
+    if made is not None and model.as_run is not None:
+        return Checked(found.given_up(Note(PlanNote.FUSED, (asked.target.held_by(made),))))
     if model.unpinned and not model.astray:
         return Checked(found.given_up(Note(PlanNote.UNPINNED, (names(model.unpinned),))))
     around = model.astray or model.bare or model.shown

@@ -33,7 +33,9 @@ def last_resort(request: PlanRequest, found: Answer) -> Policy:
         subject = request.subject.own if number else request.subject
         lean = yield from of_graph(replace(request, subject=subject))
         if lean.found and found.status is not Status.INFEASIBLE:
-            result = replace(found.schedule.result, status=Status.FEASIBLE, order=lean.schedule.result.order)
+            result = lean.schedule.result
+            if found.subject.nodes == subject.nodes:  # else its bounds are of other ops
+                result = replace(found.schedule.result, status=Status.FEASIBLE, order=result.order)
             return lean.with_result(result).noted(Note(PlanNote.LEANEST))
         if lean.schedule.outcome is not None and lean.schedule.result.order is not None:
             found = yield from _with_enough(request, found, lean)
@@ -85,6 +87,8 @@ def _enough_for(request: PlanRequest, lean: Answer, known: int | None) -> Genera
         asked = replace(request, subject=lean.subject, budget=needs)
         made = _with_model(asked, lean)
         needs = needs if made is None else max(needs, request.target.held_by(made))
+        if known is not None and needs >= known:
+            break
         lean = yield from of_graph(replace(asked, budget=needs))
         if lean.found:
             return needs

@@ -173,7 +173,7 @@ class PlanRequest:
         others."""
         if model.astray or model.unpinned:
             return None
-        if not (model.bare or model.shown):
+        if not (model.bare or model.shown or model.as_run):
             return candidate
         # the runtime's planner and optimizers decide how the values are held that they see as they are
         footprint = self.target.footprint(model, self.target.aside(self.subject), self.budget)

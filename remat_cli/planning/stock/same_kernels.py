@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from profiles.running import CannotRun
 from remat_cli.model.graph import Graph
+from remat_cli.planning.stock.as_run import foretell
 from remat_cli.planning.stock.graph import kernels, shapes_of
 from remat_cli.planning.stock.numbering import Numbered, find_astray
 from remat_cli.planning.stock.pins import find_unpinned
@@ -40,7 +41,7 @@ def rewrite_surely(subject: Subject, plan: Plan, hiding: int = 0, first: Rewritt
         return found
     far = 0
     for number in range(LETTING_ROUNDS):
-        wrong, unpinned = _faults(graph, original, found)
+        wrong, unpinned, after = _faults(graph, original, found)
         found = replace(found, astray=wrong, unpinned=unpinned)
         if not wrong or number == LETTING_ROUNDS - 1:
             break
@@ -50,7 +51,11 @@ def rewrite_surely(subject: Subject, plan: Plan, hiding: int = 0, first: Rewritt
             break
         manner = less
         found = rewrite_robustly(graph, subject.problem, plan, manner)
-    return found
+    unseen = subject.behaviour.peaks is None and found.prediction.fuses  # a model that is run tells what it holds
+    if not unseen or wrong or after is None:
+        return found
+    made = foretell(graph, subject.problem, after, found.prediction.origin)
+    return found if made is None else replace(found, as_run=made[0], hidden=made[1])
 
 
 def _letting_be(manner: Manner, wrong: frozenset[str]) -> Manner:
@@ -68,19 +73,21 @@ def _around(graph: Graph, values: frozenset[str], steps: int) -> frozenset[str]:
     return values
 
 
-def _faults(graph: Graph, original: Numbered, found: Rewritten) -> tuple[frozenset[str], frozenset[str]]:
-    """Values of the original around which the rewritten model runs other kernels, or where it does not load; and
-    outputs that may come too early in the places of inputs."""
+def _faults(
+    graph: Graph, original: Numbered, found: Rewritten
+) -> tuple[frozenset[str], frozenset[str], Numbered | None]:
+    """Values of the original around which the rewritten model runs other kernels, or where it does not load; outputs
+    that may come too early in the places of inputs; and what a session makes of the model."""
     origin = found.prediction.origin
     try:
         copies = {name: graph.values[value].shape for name, value in origin.items()}
         after = kernels(graph, found.model, original.shapes | shapes_of(graph) | copies)
     except CannotRun as refused:  # some fusions take a value away that another op still reads
         named = set(re.findall(r"'([^']+)'", str(refused)))
-        return frozenset(origin.get(name, name) for name in named or {"?"}), frozenset()
+        return frozenset(origin.get(name, name) for name in named or {"?"}), frozenset(), None
     unpinned = find_unpinned(graph, found.model.graph) | find_unpinned(graph, after.graph)
     astray = frozenset(origin.get(name, name) for name in find_astray(original, after))
-    return astray | _gone(original, after, origin, astray), unpinned
+    return astray | _gone(original, after, origin, astray), unpinned, after
 
 
 def _gone(original: Numbered, after: Numbered, origin: Mapping[str, str], astray: frozenset[str]) -> frozenset[str]:

@@ -110,12 +110,15 @@ class StockTarget(Target):
         self, model: Rewritten, aside: int, budget: int | None = None, clock: Clock | None = None
     ) -> Footprint:
         """What is live in the runtime's own arena can be promised. What that grows to is foretold approximately."""
-        prediction, live = model.prediction, model.promise.default
-        assert live is not None
+        prediction, live = model.as_run or model.prediction, model.promise.default
         assert isinstance(prediction, StockPrediction)
+        if model.as_run is not None:  # a search knows the other figure alone
+            live = max(live or 0, prediction.promise(model.hidden).default or 0)
+        assert live is not None
         total = max(live, prediction.grown_by_default(model.hidden))
-        later = None if prediction.fuses else prediction.later(model.hidden)
-        return Footprint(replace(model.promise, live=live, arena=total, default_arena=total, later_foretold=later))
+        later = None if model.prediction.fuses else prediction.later(model.hidden)
+        sizes = {"default": live, "live": live, "arena": total, "default_arena": total, "later_foretold": later}
+        return Footprint(replace(model.promise, **sizes))
 
     def counted(self, promise: Promise) -> int:
         """The promised bytes with a margin where they are predicted, and exactly where they are measured."""

@@ -53,9 +53,9 @@ def passed(request: PlanRequest, candidate: Candidate) -> Answer:
 def astray(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     """Onnxruntime makes other kernels around that value whenever its op is computed twice."""
 
-    def around(_: object, __: object, model: Rewritten) -> tuple[frozenset[str], frozenset[str]]:
+    def around(_: object, __: object, model: Rewritten) -> tuple[frozenset[str], frozenset[str], None]:
         copies = Counter(model.prediction.origin.values())
-        return frozenset({value} if copies[value] > 1 else ()), frozenset()
+        return frozenset({value} if copies[value] > 1 else ()), frozenset(), None
 
     monkeypatch.setattr(same_kernels, "_faults", around)
 
@@ -67,7 +67,7 @@ def test_a_model_with_the_original_s_kernels_is_witnessed(fusing: PlanRequest) -
 
 def test_a_model_that_goes_astray_is_no_plan(fusing: PlanRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     candidate = fusing.place(candidate_for(fusing.subject))
-    monkeypatch.setattr(same_kernels, "_faults", lambda *_: (frozenset({"x"}), frozenset()))
+    monkeypatch.setattr(same_kernels, "_faults", lambda *_: (frozenset({"x"}), frozenset(), None))
     assert not passed(fusing, candidate).found
 
 

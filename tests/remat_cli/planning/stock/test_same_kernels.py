@@ -126,7 +126,7 @@ def test_shapes_are_shown_before_anything_else_is_let_be(monkeypatch: pytest.Mon
     plain = rewrite_robustly(subject.graph, subject.problem, plan)
     misled = frozenset(plain.prediction.origin[name] for name in plain.hidden)
     assert misled
-    monkeypatch.setattr(same_kernels, "_faults", lambda _, __, found: (misled - found.shown, frozenset()))
+    monkeypatch.setattr(same_kernels, "_faults", lambda _, __, found: (misled - found.shown, frozenset(), None))
     found = rewrite_surely(subject, plan)
     assert not found.astray
     assert (found.shown, found.bare) == (misled, frozenset())
@@ -159,7 +159,7 @@ def test_where_that_alone_does_not_help_more_is_let_be(monkeypatch: pytest.Monke
     monkeypatch.setattr(
         same_kernels,
         "_faults",
-        lambda _, __, found: (frozenset(() if second.outputs[0] in found.bare else first.outputs), frozenset()),
+        lambda _, __, found: (frozenset(() if second.outputs[0] in found.bare else first.outputs), frozenset(), None),
     )
     found = rewrite_surely(subject, plan)
     assert not found.astray
