@@ -23,9 +23,9 @@ import torch
 from models import MODELS, SMALL
 from torch import nn
 from torch._functorch import config as functorch
-from torch.profiler import ProfilerActivity, profile
 
 import remat_cli.torch
+from remat_cli.torch.allocations import allocated
 from remat_cli.torch.metering import Meter
 
 BUDGETS = ("80%", "60%", "45%")
@@ -55,15 +55,8 @@ def peak(run: Callable[..., Any], module: nn.Module, given: tuple[Any, ...]) -> 
     for parameter in module.parameters():
         parameter.grad = None
     held = Meter([*module.parameters(), *module.buffers(), *given]).count()
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
-        torch.manual_seed(1)
-        run(*given).backward()
-    events = [event for event in seen.profiler.kineto_results.events() if event.name() == "[memory]"]
-    now = most = 0
-    for event in sorted(events, key=lambda event: event.start_ns()):
-        now += event.nbytes()
-        most = max(most, now)
-    return held + most
+    torch.manual_seed(1)
+    return held + allocated(lambda: run(*given).backward())[0]
 
 
 def compiled(module: nn.Module, given: tuple[Any, ...], budget: str | None, knob: float) -> tuple[Any, Any]:

@@ -5,21 +5,19 @@ Invariant: measuring draws nothing from the user's random numbers, and an op tha
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
 from torch import fx
-from torch.profiler import ProfilerActivity, profile
 from torch.utils import _pytree as pytree
 
+from remat_cli.torch.allocations import allocated
 from remat_cli.torch.private import OpOverload, unset_fake_temporarily, without_modes
 from remat_cli.torch.reading import bytes_of, tensors_of
 
 _aten = torch.ops.aten
-NO_TRACE_LINES = "6"  # a level without the two lines that torch's profiler prints at each start
 WORKSPACES: dict[str, int] = {}  # signature -> bytes, of this process
 WITHOUT = {_aten.empty_strided, _aten.empty, _aten.as_strided}
 FAILURES = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError, AssertionError)
@@ -91,16 +89,9 @@ def workspace_of(function: Any, args: Any, kwargs: Any) -> int:
 
 def measure(call: Callable[[], Any]) -> int:
     """The most that the allocator gave out meanwhile, beyond the result."""
-    os.environ.setdefault("KINETO_LOG_LEVEL", NO_TRACE_LINES)
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
-        result = call()
-    events = [event for event in seen.profiler.kineto_results.events() if event.name() == "[memory]"]
-    now = most = 0
-    for event in sorted(events, key=lambda event: event.start_ns()):
-        now += event.nbytes()
-        most = max(most, now)
-    del result
-    return max(0, most - max(now, 0))
+    result: list[Any] = []
+    most, left = allocated(lambda: result.append(call()))
+    return most - left
 
 
 def measure_on_cuda(call: Callable[[], Any]) -> int:

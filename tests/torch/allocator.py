@@ -4,41 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from torch._C._profiler import _EventType
-from torch.profiler import ProfilerActivity, profile
+from remat_cli.torch import allocations
 
 
 def allocated(run: Callable[[], Any]) -> int:
-    """The most bytes at once of what the allocator gave out meanwhile, as torch's own profiler says.
-
-    It sees the calling thread and autograd's: what a thread of gloo frees counts until its place is given out again.
-    What is freed counts as freed only if it was given out meanwhile: the profiler knows a block by its place alone, and
-    takes one from before for one that an earlier profile saw there.
-    """
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
-        run()
-    given: dict[int, int] = {}
-    now = most = 0
-    events = _of_memory(seen.profiler.kineto_results.experimental_event_tree())
-    for event in sorted(events, key=lambda event: event.start_time_ns):
-        place, size = event.extra_fields.ptr, event.extra_fields.alloc_size
-        now -= given.pop(place, 0)
-        if size > 0:
-            given[place] = size
-            now += size
-        most = max(most, now)
-    return most
-
-
-def _of_memory(events: list[Any]) -> Iterator[Any]:
-    for event in events:
-        if event.tag == _EventType.Allocation:
-            yield event
-        yield from _of_memory(event.children)
+    """The most bytes at once of what the allocator gave out meanwhile."""
+    return allocations.allocated(run)[0]
 
 
 def counting(folder: Path) -> str:
