@@ -125,7 +125,7 @@ def test_a_refusal_looks_for_the_leanest_plan_once(store: Store, monkeypatch: py
     placed: list[Any] = []
 
     def place(target: Target, one: Candidate, budget: int | None = None, clock: Clock | None = None) -> Candidate:
-        if budget is None:  # the leanest is placed as it is
+        if budget == 1:  # the leanest is placed as tightly as it can be
             placed.append((one.subject.problem, tuple(one.order)))
         return Target.place(target, one, budget, clock)
 
